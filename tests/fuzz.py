@@ -29,6 +29,9 @@ FUZZERS: Mapping[str, str] = {
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
     "requests": "request_mutants",
+    "texts": "text_request_mutants",
+    "decoders": "decoder_mutants",
+    "templates": "template_mutants",
     "values": "python_value_mutants",
     "weights": "weight_file_mutants",
 }

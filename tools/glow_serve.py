@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -19,6 +19,7 @@ from glow_mlir.support.activity import warn
 from glow_mlir.tools.arguments.bounded_numbers import byte_count, byte_count_to, count, natural, ranged, seconds
 from glow_mlir.tools.arguments.generator_arguments import add_generator_arguments, opened_embedder, opened_generator
 from glow_mlir.tools.arguments.option_arguments import add_options, given_options
+from glow_mlir.tools.arguments.repeated_options import OncePerName
 from glow_mlir.tools.arguments.run_arguments import add_model_arguments, model_options
 from glow_mlir.tools.command_line import EXIT_OK, STDOUT, ArgumentGroup, abandon, new_parser, run_tool
 
@@ -81,7 +82,17 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     how.add_argument(
         "--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond this size"
     )
-    add_generator_arguments(parser.add_argument_group("decoders of text, served by OpenAI's API"), parallel=8)
+    texts = parser.add_argument_group("decoders of text, served by OpenAI's API")
+    add_generator_arguments(texts, parallel=8)
+    texts.add_argument(
+        "--adapter",
+        dest="adapters",
+        type=named_adapter,
+        action=OncePerName,
+        default=[],
+        metavar="NAME=PATH",
+        help="a low-rank adapter of the decoder, served as a model of that name: a folder of PEFT, or a GGUF file",
+    )
     _add_limits(parser.add_argument_group("what is refused"))
     access = parser.add_argument_group("who may ask")
     access.add_argument("--token-file", type=Path, metavar="FILE", help=f"the Bearer token of requests (or ${TOKEN})")
@@ -145,6 +156,14 @@ def named_model(text: str) -> Named:
     return Named(name, Path(path)) if is_named and name and "/" not in name else Named("", Path(text))
 
 
+def named_adapter(text: str) -> tuple[str, str]:
+    """Parse NAME=PATH; raises `ArgumentTypeError` for anything else."""
+    name, _, path = text.partition("=")
+    if not name or not path:
+        raise ArgumentTypeError(f"expected NAME=PATH, not '{text}'")
+    return name, path
+
+
 def name_of(named: Named) -> str:
     """The name by which a decoder of text is served."""
     return named.name or (named.path.name if named.path.is_dir() else named.path.stem)
@@ -201,24 +220,34 @@ def run(arguments: list[str]) -> int:
         with closing(server), generating(service, texts, args):
             load_all(repository)
             with asyncio.Runner(loop_factory=package("uvloop").new_event_loop) as runner:
-                runner.run(serve(server, args.grace, partial(serving_notice, args, repository, [*map(name_of, texts)])))
+                runner.run(serve(server, args.grace, partial(serving_notice, args, repository, service)))
         host.close(wait=args.grace)
     return EXIT_OK
 
 
 @contextmanager
 def generating(service: Service, models: Sequence[Named], args: Namespace) -> Generator[None]:
-    """Load decoders and encoders of text, which the service offers inside the `with` statement."""
-    if not models:
+    """
+    Load decoders and encoders of text, which the service offers inside the `with` statement.
+
+    Raises `OptionError` for adapters without one decoder that they belong to.
+    """
+    if not models and not args.adapters:
         yield
         return
     from glow_mlir.generation.embedder import makes_vectors
     from glow_mlir.serving.generators import Generators
 
-    def opened(path: str) -> TextGenerator | Embedder:
-        return opened_embedder(path, args) if makes_vectors(path) else opened_generator(path, args)
+    embedders = {name_of(item) for item in models if makes_vectors(str(item.path))}
+    if args.adapters and len(models) - len(embedders) != 1:
+        raise OptionError("--adapter needs one decoder of text", hint="serve one by each glow-serve")
 
-    service.generators = Generators({name_of(item): opened(str(item.path)) for item in models})
+    def opened(item: Named) -> TextGenerator | Embedder:
+        path = str(item.path)
+        return opened_embedder(path, args) if name_of(item) in embedders else opened_generator(path, args, adapters)
+
+    adapters = dict(args.adapters) or None
+    service.generators = Generators({name_of(item): opened(item) for item in models})
     try:
         yield
     finally:
@@ -234,8 +263,9 @@ def load_all(repository: ModelRepository) -> None:
         raise joined(errors)
 
 
-def serving_notice(args: Namespace, repository: ModelRepository, texts: Sequence[str], server: Server) -> None:
+def serving_notice(args: Namespace, repository: ModelRepository, service: Service, server: Server) -> None:
     """Print the addresses of the server and the state of each model; failure to print does not stop the server."""
+    texts = [] if service.generators is None else service.generators.names()
     try:
         for protocol, number in server.ports.items():
             print(f"{protocol}: port {number}", flush=True)

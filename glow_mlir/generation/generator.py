@@ -19,13 +19,14 @@ from glow_mlir.generation.generation import Completion, Generation, Sink
 from glow_mlir.generation.grammar import Grammar, GrammarCompiler
 from glow_mlir.generation.model_texts import ModelTexts
 from glow_mlir.generation.pages import PagePool
-from glow_mlir.generation.request import ContextShift, Request
+from glow_mlir.generation.request import ContextShift, Mask, Request
 from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.template import ChatTemplate
 from glow_mlir.generation.token_sequence import TokenSequence, append
 from glow_mlir.generation.tokenizer import Tokenizer
+from glow_mlir.generation.tool_grammar import FREE, grammar_of_calls
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
 from glow_mlir.support.parallel_work import both, in_pauses
 
@@ -148,6 +149,8 @@ class Generator:
         stop: str | Sequence[str] = (),
         ignore_end: bool = False,
         tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        parallel_tool_calls: bool = True,
         schema: Mapping[str, Any] | str | None = None,
         grammar: Grammar | None = None,
         salt: str = "",
@@ -161,7 +164,9 @@ class Generator:
 
         - `max_tokens`: by default as many as the context has left.
         - `stop`: strings that end the text, which does not contain them; `ignore_end`: whether to go on behind the end.
-        - `tools`: what the template shows as callable functions.
+        - `tools`: what the template shows as callable functions; `tool_choice`, as OpenAI has it: `none` shows none,
+          and with `required`, or an object that names a function, the text is calls that fit the schemas of the tools,
+          and one only without `parallel_tool_calls`.
         - `schema`: a schema that the text fits, which is JSON; or another `grammar`.
         - `salt`: prompts share computed beginnings only where this is equal.
         - `adapter`: the name of the adapter that is added to the model's weights; by default none is.
@@ -172,16 +177,15 @@ class Generator:
 
         Raises `InputError` for prompts that are empty or too long, and `OptionError` for options out of range.
         """
-        ids = self.tokens_of(prompt, tools=tools)
+        ids = self.tokens_of(prompt, tools=None if tool_choice == "none" else tools)
         stops = [stop] if isinstance(stop, str) else list(stop)
         if not all(stops):
             raise OptionError("a stop string is empty")
         count = self._count(len(ids), max_tokens, context_shift)
         chosen_by = _sampling(sampling, self.model.config.vocabulary)
         sink = Sink(self.tokenizer, stops, frozenset() if ignore_end else self.tokenizer.ends)
-        if schema is not None:
-            grammar = Grammar.of_schema(schema)
-        mask = None if grammar is None else self._grammars().constraint(grammar)
+        calls = None if tool_choice in FREE else self._calls(tools, tool_choice, parallel_tool_calls)
+        mask = self._mask([calls, grammar, None if schema is None else Grammar.of_schema(schema)])
         shift = self._shift(keep) if context_shift else None
         number, draft = self._adapter(adapter), self.speculation
         request = Request(ids, chosen_by, count, sink, salt=salt, mask=mask, draft=draft, adapter=number, shift=shift)
@@ -202,6 +206,11 @@ class Generator:
         """A sequence without tokens, for loops that choose them otherwise than `stream` does."""
         return TokenSequence(self.engine, self.model.config.vocabulary, self._adapter(adapter))
 
+    @property
+    def adapters(self) -> list[str]:
+        """The names of the adapters."""
+        return list(self._adapters)
+
     def _adapter(self, name: str | None) -> int:
         """The number of an adapter, 0 for none; raises `OptionError` for a name that was not given."""
         if name is None:
@@ -209,7 +218,7 @@ class Generator:
         if name not in self._adapters:
             known = ", ".join(self._adapters) or "given as Generator(…, adapters={name: folder})"
             raise OptionError(f"there is no adapter '{name}'", hint=f"adapters are {known}")
-        return [*self._adapters].index(name) + 1
+        return self.adapters.index(name) + 1
 
     def append(
         self, tokens: Mapping[TokenSequence, Iterable[int]], *, wanted: int = 1
@@ -239,11 +248,21 @@ class Generator:
             raise OptionError(f"keep cannot be {kept}", hint=f"it is from 0 to {context - 2}, behind which tokens drop")
         return ContextShift(context, kept)
 
-    def _grammars(self) -> GrammarCompiler:
-        """What makes constraints for this model's tokens; made when it is needed first."""
+    def _calls(self, tools: Sequence[Any] | None, choice: str | Mapping[str, Any], is_parallel: bool) -> Grammar:
+        """The grammar of an answer that calls tools."""
+        template = None if self.template is None else self.template.text
+        return grammar_of_calls(tools, choice, is_parallel=is_parallel, template=template)
+
+    def _mask(self, grammars: Sequence[Grammar | None]) -> Mask | None:
+        """The constraint by the grammar that is given, if there is one; raises `InputError` for several."""
+        given = [grammar for grammar in grammars if grammar is not None]
+        if len(given) > 1:
+            raise InputError("of tool_choice, schema and grammar only one can constrain a text")
+        if not given:
+            return None
         if self._compiler is None:
             self._compiler = GrammarCompiler(self.tokenizer, self.model.config.vocabulary)
-        return self._compiler
+        return self._compiler.constraint(given[0])
 
     def tokens_of(self, prompt: Prompt, *, tools: Sequence[Mapping[str, Any]] | None = None) -> list[int]:
         """The token ids of a prompt; raises `InputError` for messages if the model has no template."""

@@ -44,9 +44,14 @@ class Grammar:
                 raise InputError(f"the schema is no JSON: {error}") from None
         if not isinstance(schema, Mapping):
             raise InputError("a schema is an object", hint="such as {'type': 'object'}")
-        if _depth(schema) > MAX_DEPTH:
-            raise InputError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        check_depth(schema)
         return Grammar("json", json.dumps(schema))
+
+
+def check_depth(schema: Mapping[str, Any]) -> None:
+    """Raise `InputError` for a schema that is nested too deep to be read."""
+    if _depth(schema) > MAX_DEPTH:
+        raise InputError(f"the schema is nested more than {MAX_DEPTH} levels deep")
 
 
 def _depth(value: Any) -> int:

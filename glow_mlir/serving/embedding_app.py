@@ -14,8 +14,8 @@ from glow_mlir.generation.embedder import SEQUENCES
 from glow_mlir.serving.embedding_requests import embedding_request, rank_request
 from glow_mlir.serving.generators import Generators
 from glow_mlir.serving.handlers import Handler, answering, data_of
-from glow_mlir.serving.openai_app import failed, unless_disconnected
-from glow_mlir.serving.openai_requests import FieldError
+from glow_mlir.serving.openai_app import unless_disconnected
+from glow_mlir.serving.openai_errors import FieldError, failed
 from glow_mlir.serving.service import Service
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from glow_mlir.serving.json_text import is_list, is_object
-from glow_mlir.serving.openai_requests import FieldError, flag, prompts_of, text, whole
+from glow_mlir.serving.openai_errors import FieldError
+from glow_mlir.serving.openai_requests import flag, prompts_of, text, whole
 from glow_mlir.support.dataclass import dataclass
 
 MAX_TEXTS = 2048

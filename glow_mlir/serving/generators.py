@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
-from glow_mlir.errors import InputError
+from glow_mlir.errors import InputError, OptionError
 from glow_mlir.generation.embedder import Embedder
 from glow_mlir.generation.generation import Generation, Piece
 from glow_mlir.generation.generator import Generator
@@ -88,37 +89,56 @@ class ServedEmbedder:
         """Do nothing: it has no thread."""
 
 
+class Served(NamedTuple):
+    """A model, and the name of the adapter that is added to it, or `None`."""
+
+    model: RunningGenerator | ServedEmbedder
+    adapter: str | None
+
+
 class Generators:
-    """The generators and embedders of a server by name."""
+    """
+    The generators and embedders of a server by name; adapters of a generator are models of their own names.
+
+    Raises `OptionError` if an adapter has the name of another model.
+    """
 
     def __init__(self, models: Mapping[str, Generator | Embedder]) -> None:
+        adapters = [name for model in models.values() if isinstance(model, Generator) for name in model.adapters]
+        names = Counter([*models, *adapters])
+        if twice := [name for name, count in names.items() if count > 1]:
+            raise OptionError(f"two models have the name '{twice[0]}'", hint="NAME=PATH gives another one")
         self._running = {name: _served(name, model) for name, model in models.items()}
+        self._models = {name: Served(model, None) for name, model in self._running.items()}
+        for model in self._running.values():
+            if isinstance(model, RunningGenerator):
+                self._models |= {name: Served(model, name) for name in model.generator.adapters}
 
     def names(self) -> list[str]:
         """Their names."""
-        return list(self._running)
+        return list(self._models)
 
-    def find(self, name: str) -> RunningGenerator | ServedEmbedder:
+    def find(self, name: str) -> Served:
         """A model; raises `UnknownModelError`."""
-        if name not in self._running:
-            known = ", ".join(self._running) or "none"
+        if name not in self._models:
+            known = ", ".join(self._models) or "none"
             raise UnknownModelError(f"the model '{name}' does not exist", hint=f"models are {known}")
-        return self._running[name]
+        return self._models[name]
 
     def data(self) -> list[dict[str, Any]]:
         """The state of each, for JSON: requests that run and wait, and numbers of tokens since the start."""
         return [running.data() for running in self._running.values() if isinstance(running, RunningGenerator)]
 
-    def generator(self, name: str) -> RunningGenerator:
-        """A generator; raises `InputError` for an embedder."""
-        found = self.find(name)
-        if isinstance(found, RunningGenerator):
-            return found
+    def generator(self, name: str) -> tuple[Generator, str | None]:
+        """A generator, and the adapter of that name; raises `InputError` for an embedder."""
+        model, adapter = self.find(name)
+        if isinstance(model, RunningGenerator):
+            return model.generator, adapter
         raise InputError(f"the model '{name}' generates no text", hint="it embeds or ranks texts")
 
     def embedder(self, name: str, *, is_ranker: bool) -> ServedEmbedder:
         """An embedder, or a ranker; raises `InputError` for another model."""
-        found = self.find(name)
+        found, _ = self.find(name)
         if isinstance(found, ServedEmbedder) and found.embedder.is_ranker == is_ranker:
             return found
         raise InputError(f"the model '{name}' {'ranks no texts' if is_ranker else 'makes no embeddings'}")

@@ -7,16 +7,13 @@ from typing import Any
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.http_bodies import HttpBody
-from glow_mlir.serving.http_responses import error_headers
+from glow_mlir.serving.http_responses import Failed, error_headers
 from glow_mlir.serving.json_text import is_object, read_json, write_json
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import Service
 
 Handler = Callable[[Any], Awaitable[Any]]
 """Takes Starlette's request; returns data, or a response, which is an ASGI application."""
-
-Failed = Callable[[BaseException], tuple[int, bytes]]
-"""An error → its status and its JSON text."""
 
 
 def json_response(text: bytes, status: int = 200) -> Any:

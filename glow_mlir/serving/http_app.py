@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import GlowError, InputError
 from glow_mlir.serving.access import HeadCheck
-from glow_mlir.serving.errors import NotReadyError, UnknownModelError
+from glow_mlir.serving.errors import NotReadyError, UnknownModelError, words_of
 from glow_mlir.serving.handlers import Handler, answering, data_of, json_response
 from glow_mlir.serving.http_bodies import Receive, Send
 from glow_mlir.serving.http_inference import HttpInference, named_model
 from glow_mlir.serving.http_responses import error_response, respond_error
 from glow_mlir.serving.inference_codec import read_parameters
 from glow_mlir.serving.json_text import write_json
+from glow_mlir.serving.openai_errors import INVALID, PATHS, error_data, failed_at
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.page import PAGE, page_data
 from glow_mlir.serving.service import Service
@@ -49,7 +50,7 @@ class HttpApp:
             if self._service.has_token and scope["path"] not in HEALTH:
                 self._service.authorize(head.get(b"authorization", b""))
         except GlowError as error:
-            await respond_error(send, receive, error)
+            await respond_error(send, receive, error, partial(failed_at, scope["path"]))
             return
         if scope["method"] == "POST":
             model = named_model(scope["path"])
@@ -78,8 +79,10 @@ def control_app(service: Service) -> Any:
 
 async def _unknown(request: Any, error: Any) -> Any:
     """Report an unknown path or method."""
-    text = write_json({"error": f"{request.method} {request.url.path}: {error.detail}"})
-    return json_response(text, error.status_code)
+    path: str = request.url.path
+    reason = words_of(InputError(f"{request.method} {path}: {error.detail}"))
+    found = error_data(reason, INVALID, None, "unknown_url") if path.startswith(PATHS) else {"error": reason}
+    return json_response(write_json(found), error.status_code)
 
 
 class _Control:

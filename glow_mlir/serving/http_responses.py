@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, Status, status_of, words_of
 from glow_mlir.serving.http_bodies import FORMATS, Receive, Send
 from glow_mlir.serving.json_text import write_json
 
 Headers = list[tuple[bytes, bytes]]
+
+Failed = Callable[[BaseException], tuple[int, bytes]]
+"""An error → its status and its JSON text."""
 
 LINGER_SECONDS = 0.5
 """
@@ -67,11 +70,13 @@ def compressed(parts: Iterable[bytes | memoryview], encoding: bytes) -> list[byt
     return [*map(deflater.compress, parts), deflater.flush()]
 
 
-async def respond_error(send: Send, receive: Receive, error: BaseException) -> None:
-    """Send an error; the connection closes if the rest of the body is not wanted."""
+async def respond_error(send: Send, receive: Receive, error: BaseException, failed: Failed | None = None) -> None:
+    """
+    Send an error, as `failed` writes it; the connection closes if the rest of the body is not wanted.
+    """
     if isinstance(error, DisconnectedError):
         return
-    status, body = error_response(error)
+    status, body = (failed or error_response)(error)
     headers = error_headers(status)
     if not isinstance(error, (BodyTooLargeError, SlowBodyError)):
         await respond(send, status, headers, [body], len(body))
@@ -98,7 +103,7 @@ def logged(error: BaseException) -> Status:
 
 def error_headers(status: int) -> Headers:
     """The headers of an error; who finds no place is told when to come again."""
-    return [JSON_TYPE, (b"retry-after", b"1")] if status == 503 else [JSON_TYPE]
+    return [JSON_TYPE, (b"retry-after", b"1")] if status in (429, 503) else [JSON_TYPE]
 
 
 def error_response(error: BaseException) -> tuple[int, bytes]:

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.generation.generation import Completion, Generation
 from glow_mlir.generation.generator import Generator
 from glow_mlir.generation.tool_calls import ToolCallStream
-from glow_mlir.serving.errors import DisconnectedError, words_of
-from glow_mlir.serving.generators import Generators, RunningGenerator, ServedEmbedder, pieces
+from glow_mlir.serving.errors import DisconnectedError
+from glow_mlir.serving.generators import Generators, pieces
 from glow_mlir.serving.handlers import Handler, answering, data_of
-from glow_mlir.serving.http_responses import logged
 from glow_mlir.serving.json_text import write_json
-from glow_mlir.serving.openai_requests import FieldError, TextRequest, chat_request, completion_request
-from glow_mlir.serving.openai_responses import Format, Usage, error_data, list_data, model_data
+from glow_mlir.serving.openai_errors import error_of, failed
+from glow_mlir.serving.openai_requests import TextRequest, chat_request, completion_request
+from glow_mlir.serving.openai_responses import Format, Usage, list_data, model_data
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import Service
 
@@ -31,16 +31,6 @@ EVENTS = "text/event-stream"
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
-
-KINDS: Mapping[int, tuple[str, str | None]] = {
-    401: ("authentication_error", "invalid_api_key"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("rate_limit_error", None),
-    500: ("server_error", None),
-    503: ("server_error", "overloaded"),
-}
-"""Status → type and code of an error; others are `invalid_request_error`."""
-
 
 T = TypeVar("T")
 
@@ -63,14 +53,15 @@ class OpenAiApp:
 
     async def models(self, request: Any) -> Any:
         """All models."""
-        return list_data(self._model(self._generators.find(name)) for name in self._generators.names())
+        return list_data(map(self._model, self._generators.names()))
 
     async def model(self, request: Any) -> Any:
         """One model."""
-        return self._model(self._generators.find(request.path_params["name"]))
+        return self._model(request.path_params["name"])
 
-    def _model(self, running: RunningGenerator | ServedEmbedder) -> dict[str, Any]:
-        return model_data(running.name, running.created, running.context)
+    def _model(self, name: str) -> dict[str, Any]:
+        model, adapter = self._generators.find(name)
+        return model_data(name, model.created, model.context, None if adapter is None else model.name)
 
     async def chat(self, request: Any) -> Any:
         """The answer to the messages of a chat."""
@@ -81,12 +72,11 @@ class OpenAiApp:
         return await self._answer(request, completion_request(await data_of(self._service, request)), is_chat=False)
 
     async def _answer(self, request: Any, wanted: TextRequest, *, is_chat: bool) -> Any:
-        running = self._generators.generator(wanted.model)
-        generator = running.generator
-        started = await asyncio.to_thread(_begin, generator, wanted)
-        has_tools = is_chat and bool(wanted.options.get("tools"))
+        generator, adapter = self._generators.generator(wanted.model)
+        started = await asyncio.to_thread(_begin, generator, wanted, adapter)
+        has_tools = is_chat and bool(wanted.options.get("tools")) and wanted.options.get("tool_choice") != "none"
         name = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid4().hex}"
-        form = Format(is_chat, name, int(time.time()), running.name, generator.tokenizer, wanted.logprobs, has_tools)
+        form = Format(is_chat, name, int(time.time()), wanted.model, generator.tokenizer, wanted.logprobs, has_tools)
         if wanted.is_streamed:
             return _Stream(form, started, wanted.count if wanted.has_usage else 0)
         try:
@@ -119,10 +109,10 @@ def _close(started: Sequence[Generation]) -> None:
         generation.close()
 
 
-def _begin(generator: Generator, wanted: TextRequest) -> list[Generation]:
+def _begin(generator: Generator, wanted: TextRequest, adapter: str | None) -> list[Generation]:
     """Begin all continuations of a request; cancels those that began if one cannot."""
     begun: list[Generation] = []
-    options: dict[str, Any] = {**wanted.options, "logprobs": wanted.logprobs}
+    options: dict[str, Any] = {**wanted.options, "logprobs": wanted.logprobs, "adapter": adapter}
     seed = options.pop("seed", None)
     try:
         for prompt in wanted.prompts:
@@ -184,7 +174,8 @@ def _usage(started: Sequence[Generation], count: int) -> Usage:
     return Usage(
         sum(request.prompt_length for request in prompts),
         sum(request.reused for request in prompts),
-        sum(len(request.chosen) for request in requests),
+        sum(request.chosen_count for request in requests),
+        sum(request.dropped for request in requests),
     )
 
 
@@ -217,7 +208,7 @@ async def _events(form: Format, started: Sequence[Generation], usage: int) -> As
 
 async def _follow(form: Format, index: int, generation: Generation, queue: asyncio.Queue[Any]) -> None:
     """Put the parts of a continuation into a queue, then `None`, or the error that ended it."""
-    offset, tools = 0, ToolCallStream() if form.has_tools else None
+    offset, tools, sent = 0, ToolCallStream() if form.has_tools else None, 0
     try:
         if form.is_chat:
             queue.put_nowait(form.first(index))
@@ -227,13 +218,16 @@ async def _follow(form: Format, index: int, generation: Generation, queue: async
                 if text or form.logprobs is not None:
                     queue.put_nowait(form.piece(index, text, piece.choices, offset))
                 offset += len(text)
+                if tools is not None and len(tools.calls) > sent:
+                    queue.put_nowait(form.calls(index, tools.calls, sent))
+                    sent = len(tools.calls)
         reason = generation.completion.finish_reason
         if tools is not None:
             if text := tools.finish():
                 queue.put_nowait(form.piece(index, text, (), offset))
-            if tools.calls:
-                queue.put_nowait(form.calls(index, tools.calls))
-                reason = "tool_calls"
+            if len(tools.calls) > sent:
+                queue.put_nowait(form.calls(index, tools.calls, sent))
+            reason = "tool_calls" if tools.calls else reason
         queue.put_nowait(form.last(index, reason))
         queue.put_nowait(None)
     except Exception as error:
@@ -242,19 +236,3 @@ async def _follow(form: Format, index: int, generation: Generation, queue: async
 
 def _event(data: Any) -> bytes:
     return b"data: " + write_json(data) + b"\n\n"
-
-
-def failed(error: BaseException) -> tuple[int, bytes]:
-    """The status and the JSON text of an error."""
-    status, data = error_of(error)
-    return status, write_json(data)
-
-
-def error_of(error: BaseException) -> tuple[int, dict[str, Any]]:
-    """The status and the object of an error, as OpenAI's clients read it."""
-    if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        return error_of(group.exceptions[0])
-    status = logged(error).http
-    kind, code = KINDS.get(status, ("invalid_request_error", None))
-    return status, error_data(words_of(error), kind, error.field if isinstance(error, FieldError) else None, code)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from glow_mlir.errors import InputError
+from glow_mlir.generation.tool_grammar import FREE, REQUIRED, name_of
 from glow_mlir.options.generation import ANY_OBJECT
 from glow_mlir.serving.json_text import is_list, is_object
+from glow_mlir.serving.openai_errors import FieldError
 from glow_mlir.support.dataclass import dataclass
 
 MAX_CHOICES = 16
@@ -23,13 +25,8 @@ MAX_PROMPTS = 64
 
 MAX_STOPS = 16
 
-
-class FieldError(InputError):
-    """A field of a request that cannot be taken; `field` is its name."""
-
-    def __init__(self, field: str, reason: str, hint: str = "") -> None:
-        super().__init__(f"{field} {reason}", hint=hint)
-        self.field = field
+MAX_SHIFTED = 1 << 17
+"""The maximum number of tokens of a text that goes on where the context is full."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +103,14 @@ def _tools(field: str, value: Any) -> list[Any]:
     return value
 
 
+def _choice(field: str, value: Any) -> Any:
+    """A choice of tools; raises `FieldError` for an object that names no function, and for other words."""
+    try:
+        return value if value in (*FREE, REQUIRED) else {"type": "function", "function": {"name": name_of(value)}}
+    except InputError as error:
+        raise FieldError(field, error.reason.removeprefix(f"{field} ")) from None
+
+
 def _format(field: str, value: Any) -> Any:
     """The schema of a response format; `None` for text."""
     kind: Any = value.get("type") if is_object(value) else None
@@ -137,21 +142,26 @@ OPTIONS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "stop": ("stop", _stops),
     "ignore_eos": ("ignore_end", flag),
     "cache_salt": ("salt", text),
+    "context_shift": ("context_shift", flag),
+    "n_keep": ("keep", whole(0, LONGEST)),
     "tools": ("tools", _tools),
+    "tool_choice": ("tool_choice", _choice),
+    "parallel_tool_calls": ("parallel_tool_calls", flag),
     "response_format": ("schema", _format),
 }
-"""Field → the option of `Generator.stream`, and its check. Those that OpenAI does not have are named as in vLLM."""
+"""
+Field → the option of `Generator.stream`, and its check.
 
-WITHOUT_EFFECT = frozenset(
-    ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls")
-)
+Those that OpenAI does not have are named as in vLLM, or as in llama.cpp.
+"""
+
+WITHOUT_EFFECT = frozenset(("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"))
 """Fields that do not change what is generated."""
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "echo": (False,),
     "best_of": (1,),
     "suffix": ("",),
-    "tool_choice": ("auto", "none"),
     "modalities": (["text"],),
     "reasoning_effort": (),
     "functions": (),
@@ -216,8 +226,8 @@ def _request(data: Mapping[str, Any], prompts: list[Any], logprobs: int | None, 
             raise FieldError(field, "is unknown")
         elif value not in NEUTRAL[field]:
             raise FieldError(field, "is not supported here")
-    if data.get("tool_choice") == "none":
-        options.pop("tools", None)
+    if options.get("context_shift") and options.get("max_tokens", LONGEST) > MAX_SHIFTED:
+        raise FieldError("context_shift", f"needs max_tokens of up to {MAX_SHIFTED}")
     is_streamed = flag("stream", data.get("stream") or False)
     stream_options: Any = data.get("stream_options") or {}
     if not is_object(stream_options):

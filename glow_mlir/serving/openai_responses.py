@@ -19,14 +19,17 @@ class Usage:
     prompt: int
     reused: int
     chosen: int
+    dropped: int
 
     def data(self) -> dict[str, Any]:
-        """As JSON data."""
+        """As JSON data; OpenAI has no `dropped_tokens`, which are there only if a full context forgot some."""
+        dropped = {"dropped_tokens": self.dropped} if self.dropped else {}
         return {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.chosen,
             "total_tokens": self.prompt + self.chosen,
             "prompt_tokens_details": {"cached_tokens": self.reused},
+            **dropped,
         }
 
 
@@ -79,9 +82,9 @@ class Format:
         calls = [_call_data(call) for call in stream.calls]
         return {**message, "content": content or None, "tool_calls": calls}, "tool_calls"
 
-    def calls(self, index: int, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        """The calls of tools at the end of a continuation."""
-        delta = {"tool_calls": [{"index": number, **_call_data(call)} for number, call in enumerate(calls)]}
+    def calls(self, index: int, calls: Sequence[ToolCall], sent: int) -> dict[str, Any]:
+        """The calls of tools in a continuation behind the first `sent` ones."""
+        delta = {"tool_calls": [{"index": at, **_call_data(call)} for at, call in enumerate(calls) if at >= sent]}
         return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
 
     def first(self, index: int) -> dict[str, Any]:
@@ -135,15 +138,10 @@ def _call_data(call: ToolCall) -> dict[str, Any]:
     return {"id": f"call_{uuid4().hex[:24]}", "type": "function", "function": function}
 
 
-def error_data(message: str, kind: str, field: str | None, code: str | None) -> dict[str, Any]:
-    """The object of an error."""
-    return {"error": {"message": message, "type": kind, "param": field, "code": code}}
-
-
-def model_data(name: str, created: int, context: int) -> dict[str, Any]:
-    """The object of a model."""
+def model_data(name: str, created: int, context: int, parent: str | None) -> dict[str, Any]:
+    """The object of a model; `parent` is the name of the one that an adapter is added to."""
     entry = {"id": name, "object": "model", "created": created, "owned_by": "glow-mlir"}
-    return {**entry, "max_model_len": context}
+    return {**entry, "max_model_len": context, "parent": parent}
 
 
 def list_data(items: Iterable[dict[str, Any]]) -> dict[str, Any]:

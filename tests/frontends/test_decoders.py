@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gguf_files import QUANTIZED, llama_metadata, llama_tensors, write_gguf
+from small_encoders import write_encoder
 
 import glow_mlir
 from glow_mlir.backends.interface import get_backend
@@ -18,6 +19,7 @@ from glow_mlir.driver.pipelines import ALLOCATED, collapsing
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.families import FAMILIES
 from glow_mlir.frontends.decoders.models import DecoderModel, open_model
+from glow_mlir.generation.pooling import Pooling
 from glow_mlir.ir import statistics
 
 VOCABULARY = 96
@@ -388,6 +390,26 @@ def test_forms_out_of_range_are_refused(tmp_path: Path) -> None:
             model.program(**form)
     with pytest.raises(ModelError, match="no such file"):
         open_model(tmp_path / "missing.gguf")
+
+
+def test_modules_of_encoders_are_valid(tmp_path: Path) -> None:
+    program = open_model(write_encoder(tmp_path / "encoder.gguf")).program(pages=2, result="hidden")
+    module = program.module(program.dimensions)
+    module.verify()
+    assert '"main"' in str(module) or "@main" in str(module)
+
+
+@pytest.mark.parametrize("key", ["attention.causal", "block_count", "attention.head_count"])
+def test_entries_of_other_types_are_refused_by_name(key: str, tmp_path: Path) -> None:
+    path = write_encoder(tmp_path / "encoder.gguf", labels=1, **{f"bert.{key}": (9, (4, [1, 2]))})
+    with pytest.raises(ModelError, match=rf"bert\.{key}") as caught:
+        Pooling.of_model(open_model(path), path)
+    assert "\n" not in str(caught.value)
+
+
+def test_heads_of_any_size_that_a_file_claims_take_no_time(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="only of 4096 at most"):
+        open_model(changed(tmp_path, **{"llama.attention.key_length": 1 << 24}))
 
 
 def test_programs_of_other_weights_or_forms_have_other_identities(tmp_path: Path) -> None:

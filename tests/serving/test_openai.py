@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from running_servers import needed, running
-from small_generators import small_generator
+from small_generators import small_generator, write_model
 
+from glow_mlir.errors import QueueFullError
 from glow_mlir.generation.generator import Generator
 from glow_mlir.host.host import Host
 from glow_mlir.serving.metrics import metrics
@@ -28,19 +29,25 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Generator:
 
 
 @pytest.fixture(scope="module")
-def client(generator: Generator) -> Iterator[Any]:
+def url(generator: Generator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from glow_mlir.serving.generators import Generators
 
-    generators = Generators({"small": generator})
+    long = write_model(tmp_path_factory.mktemp("long") / "long.gguf", context=4096)
+    models = {"small": generator, "long": Generator(long, threads=1, cache="float32")}
+    generators = Generators(models)
     with Host() as host, running(generators=generators, metrics=lambda: metrics(host, generators.data())) as server:
-        yield needed("openai").OpenAI(
-            base_url=f"http://127.0.0.1:{server.http}/v1", api_key="none", max_retries=0, timeout=60
-        )
+        yield f"http://127.0.0.1:{server.http}/v1"
     generators.close()
 
 
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Any]:
+    with needed("openai").OpenAI(base_url=url, api_key="none", max_retries=0, timeout=60) as client:
+        yield client
+
+
 def test_models(client: Any) -> None:
-    assert [model.id for model in client.models.list()] == ["small"]
+    assert [model.id for model in client.models.list()] == ["small", "long"]
     assert client.models.retrieve("small").owned_by == "glow-mlir"
 
 
@@ -114,6 +121,16 @@ def test_calls_of_tools(client: Any) -> None:
     assert chunks[-1].finish_reason == "tool_calls"
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_required_calls_are_the_same_streamed_and_not(url: str, seed: int) -> None:
+    for package in ("llguidance", "jsonschema"):
+        pytest.importorskip(package)
+    from called_tools import compare
+
+    counts = compare(url, "long", [seed])
+    assert counts["calls"] >= counts["requests"] == 3
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "field"),
     [
@@ -130,6 +147,8 @@ def test_calls_of_tools(client: Any) -> None:
         ({"n": 0}, "BadRequestError", "n"),
         ({"top_logprobs": 2}, "BadRequestError", "top_logprobs"),
         ({"response_format": {"type": "json_schema"}}, "BadRequestError", "response_format"),
+        ({"tool_choice": "perhaps"}, "BadRequestError", "tool_choice"),
+        ({"tool_choice": "required"}, "BadRequestError", None),
     ],
 )
 def test_errors_are_typed(client: Any, options: dict[str, Any], kind: str, field: str | None) -> None:
@@ -137,6 +156,43 @@ def test_errors_are_typed(client: Any, options: dict[str, Any], kind: str, field
         client.chat.completions.create(**{"model": "small", "messages": MESSAGES, "max_tokens": 2, **options})
     assert error.value.param == field
     assert "\n" not in error.value.body["message"]
+
+
+def test_who_has_no_token_is_told_so(generator: Generator) -> None:
+    from glow_mlir.serving.generators import Generators
+
+    generators = Generators({"small": generator})
+    with running(generators=generators, token="secret") as server:
+        openai = needed("openai")
+        with openai.OpenAI(base_url=f"http://127.0.0.1:{server.http}/v1", api_key="guessed") as client:
+            with pytest.raises(openai.AuthenticationError) as error:
+                client.models.list()
+            assert error.value.code == "invalid_api_key"
+            client.api_key = "secret"
+            assert client.models.list().data[0].id == "small"
+    generators.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/unknown", "NotFoundError"), ("/unknown/%00", "NotFoundError"), ("/chat/completions", "APIStatusError")],
+)
+def test_unknown_paths_are_told_as_errors(client: Any, path: str, kind: str) -> None:
+    with pytest.raises(getattr(needed("openai"), kind)) as error:
+        client.get(path, cast_to=object)
+    assert error.value.code == "unknown_url"
+    assert path.removesuffix("%00") in error.value.body["message"]
+    assert error.value.body["message"].isprintable()
+
+
+def test_too_many_requests_are_a_limit(client: Any, generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise QueueFullError("3 requests wait, as many as may")
+
+    monkeypatch.setattr(generator.engine, "submit", full)
+    with pytest.raises(needed("openai").RateLimitError) as error:
+        client.completions.create(model="small", prompt="hello")
+    assert (error.value.code, error.value.response.headers["retry-after"]) == ("rate_limit_exceeded", "1")
 
 
 def test_a_closed_connection_ends_its_request(client: Any, generator: Generator) -> None:
@@ -182,5 +238,5 @@ def test_tokens_are_counted(client: Any, generator: Generator) -> None:
     text = httpx.get(f"{client.base_url}".replace("v1/", "metrics")).text
     assert f'glow_generator_tokens_total{{model="small",kind="chosen"}} {before + 4}\n' in text
     assert 'glow_generator_requests{model="small",state="running"} 0\n' in text
-    (found,) = httpx.get(f"{client.base_url}".replace("v1/", "statistics")).json()["generators"]
+    found, _ = httpx.get(f"{client.base_url}".replace("v1/", "statistics")).json()["generators"]
     assert (found["name"], found["chosen_tokens"]) == ("small", before + 4)

@@ -42,6 +42,10 @@ class Fuzzer:
     """Called once, before there are children: what it keeps is theirs as well."""
     show: Callable[[int], str] = lambda seed: ""
     """What a seed stands for, as text."""
+    seconds: float | None = None
+    """How long a case may take, if not `SECONDS`."""
+    memory: int | None = None
+    """Bytes of address space that a child may take beyond what it starts with, if not `MEMORY`."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +102,17 @@ class _Child:
             self.end()
         if self.process is None:
             self.pipe, end = cast("tuple[Connection, Connection]", Pipe())
-            self.process = _FORK.Process(target=_serve, args=(end, self.fuzzer.run), daemon=True)
+            self.process = _FORK.Process(target=_serve, args=(end, self.fuzzer), daemon=True)
             self.process.start()
             end.close()
             self.used = 0
-        self.seed, self.used, self.deadline = seed, self.used + 1, time.monotonic() + SECONDS
+        self.seed, self.used, self.deadline = seed, self.used + 1, time.monotonic() + self.seconds
         self.pipe.send(seed)
+
+    @property
+    def seconds(self) -> float:
+        """How long a case may take."""
+        return SECONDS if self.fuzzer.seconds is None else self.fuzzer.seconds
 
     def outcome(self) -> list[Failure]:
         """The failure of the seed, if it failed, once the child has answered, died, or taken too long."""
@@ -112,7 +121,7 @@ class _Child:
         assert self.process is not None
         if not self.pipe.poll():
             self.end()
-            return [Failure(seed, "hang", f"it takes more than {SECONDS:g} seconds")]
+            return [Failure(seed, "hang", f"it takes more than {self.seconds:g} seconds")]
         try:
             answer = self.pipe.recv()
         except (EOFError, ConnectionError):
@@ -141,11 +150,12 @@ def _answering(children: list[_Child]) -> Iterator[_Child]:
     yield from late
 
 
-def _serve(pipe: Connection, run: Callable[[int], object]) -> None:
+def _serve(pipe: Connection, fuzzer: Fuzzer) -> None:
     """What a child does: run the case of each seed that comes, and answer with what it raised."""
     with open("/proc/self/statm", encoding="ascii") as sizes:
         taken = int(sizes.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
+    most = taken + (MEMORY if fuzzer.memory is None else fuzzer.memory)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, sys.stdout.fileno())
@@ -156,7 +166,7 @@ def _serve(pipe: Connection, run: Callable[[int], object]) -> None:
         except EOFError:
             return
         try:
-            run(seed)
+            fuzzer.run(seed)
             answer = None
         except Exception as error:
             answer = (type(error).__name__, f"{_place(error)}: {' '.join(str(error).split())[:300]}")

@@ -5,6 +5,7 @@ interpreter does.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -87,6 +88,27 @@ def is_clean(run: Callable[[], None]) -> bool:
     except MemoryError:  # Which the tools tell in one line.
         return False
     return True
+
+
+SMALL_SECONDS = 5.0
+"""The processor's seconds that reading something small may take."""
+
+
+def is_small(run: Callable[[], None]) -> bool:
+    """As `is_clean`, but whatever takes long or runs out of memory fails: what it reads is small."""
+
+    def within_memory() -> None:
+        try:
+            run()
+        except MemoryError as error:
+            raise Disagreement("it takes too much memory") from error
+
+    begin = time.process_time()
+    found = is_clean(within_memory)
+    taken = time.process_time() - begin
+    if taken > SMALL_SECONDS:
+        raise Disagreement(f"it takes {taken:.1f} seconds")
+    return found
 
 
 def _check_line(error: GlowError) -> None:

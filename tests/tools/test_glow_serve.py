@@ -301,6 +301,8 @@ WRONG = {
     "junk": (["junk.onnx"], "junk.onnx: error: is not an ONNX model"),
     "port": (["digits.onnx", "--port", "70000"], "expected a port from 0"),
     "message": (["digits.onnx", "--max-message", "3G"], "expected bytes from 1 to 2G"),
+    "adapter": (["digits.onnx", "--adapter", "poet=lora"], "--adapter needs one decoder of text"),
+    "adapter without a name": (["digits.onnx", "--adapter", "lora"], "expected NAME=PATH"),
     "delay": (["digits.onnx", "--delay", "1"], "delay has no effect with batch=1"),
     "token": (["digits.onnx", "--token-file", "empty"], "empty: error: has no token"),
     "certificate": (["digits.onnx", "--tls-certificate", "empty"], "TLS needs a certificate and its key"),

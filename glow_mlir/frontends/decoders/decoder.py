@@ -99,8 +99,8 @@ class Decoder:
             hidden = self._last_norm(self._chosen(rows))
         heads = {"logits": self._logits, "scores": self._scores}
         self.builder.add_output(result, heads[result](hidden) if result in heads else hidden)
-        for name, pages in self._shared.values():
-            self.builder.function.block.add_op(SaveOp.to(pages, name, self._node(name).location))
+        for storage, pages in self._shared.values():
+            self.builder.function.block.add_op(SaveOp.to(pages, storage, self._node(storage).location))
         return self.builder.finish(name)
 
     def _chosen(self, rows: SSAValue) -> SSAValue:

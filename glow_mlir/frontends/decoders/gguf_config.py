@@ -58,7 +58,18 @@ class Metadata:
                 raise self.error(f"{self.architecture}.{key}", "sizes that differ between layers are not supported")
             (given,) = found
         if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-            raise self.error(f"{self.architecture}.{key}", f"the size must be from {least} to {most}, not {given!r}")
+            raise self.error(
+                f"{self.architecture}.{key}", f"the size must be from {least} to {most}, not {given!r:.60}"
+            )
+        return given
+
+    def flag(self, key: str, default: bool) -> bool:
+        """A truth value; raises `ModelError` if it is none."""
+        given = self.get(key)
+        if given is None:
+            return default
+        if not isinstance(given, bool):
+            raise self.error(f"{self.architecture}.{key}", f"the entry must be true or false, not {given!r:.60}")
         return given
 
     def number(self, key: str, default: float | None = None, least: float = -math.inf) -> float:
@@ -67,7 +78,7 @@ class Metadata:
         if given is None and default is not None:
             return default
         if not is_number(given) or given < least:
-            raise self.error(f"{self.architecture}.{key}", f"the entry must be a number, not {given!r}")
+            raise self.error(f"{self.architecture}.{key}", f"the entry must be a number, not {given!r:.60}")
         return float(given)
 
 
@@ -92,8 +103,8 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         raise metadata.error(
             f"{metadata.architecture}.attention.head_count_kv", f"{heads} heads do not share {key_heads}"
         )
-    is_causal = metadata.get("attention.causal")
-    forms = family.forms if is_causal is None else {**family.forms, "is_causal": bool(is_causal)}
+    is_causal = metadata.flag("attention.causal", bool(family.forms.get("is_causal", True)))
+    forms: dict[str, Any] = {**family.forms, "is_causal": is_causal}
     if isinstance(activation := metadata.get("hidden_activation"), str) and activation in ACTIVATIONS:
         forms = {**forms, "activation": ACTIVATIONS[activation]}
     norm = "layer_norm_epsilon" if family.forms.get("norm") == "layer" else "layer_norm_rms_epsilon"
@@ -107,7 +118,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         hidden=metadata.size("feed_forward_length", 0 if experts else None, least=0),
         vocabulary=_vocabulary(metadata),
         context=min(context or trained, trained),
-        layers=_layers(metadata, family, sizes, context or trained, bool(forms.get("is_causal", True))),
+        layers=_layers(metadata, family, sizes, context or trained, is_causal),
         epsilon=metadata.number(f"attention.{norm}"),
         scale=metadata.number("attention.scale", family.scale(sizes)) or family.scale(sizes),
         score_cap=_cap(metadata, family, "attn_logit_softcapping"),
@@ -118,7 +129,7 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
         experts=_experts(metadata, experts),
         token_types=_rows(metadata, "token_types.weight"),
         labels=_rows(metadata, "cls.output.weight"),
-        scores_mean=family.scores_mean and metadata.get("classifier.pooling_type") in (None, _MEAN),
+        scores_mean=family.scores_mean and metadata.size("classifier.pooling_type", _MEAN, least=0) == _MEAN,
         **forms,
     )
 

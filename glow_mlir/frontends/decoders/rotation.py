@@ -16,6 +16,9 @@ import numpy as np
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dataclass import dataclass
 
+MAX_ELEMENTS = 1 << 12
+"""The maximum number of rotated elements of a head, of which a damaged file may claim many."""
+
 
 @dataclass(frozen=True)
 class Rotation:
@@ -68,6 +71,10 @@ class Scaling:
             raise UnsupportedError(f"rotary positions of the kind '{self.kind}' are not supported, only {known}")
         if self.size < 2 or self.size % 2:
             raise UnsupportedError(f"a rotation of {self.size} elements is not supported, only of pairs")
+        if self.size > MAX_ELEMENTS:
+            raise UnsupportedError(
+                f"a rotation of {self.size} elements is not supported, only of {MAX_ELEMENTS} at most"
+            )
         try:
             with np.errstate(all="ignore"):
                 frequencies, magnitude = rule(self)
