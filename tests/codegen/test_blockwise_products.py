@@ -159,6 +159,7 @@ def test_products_without_a_kernel_are_lowered(target: str) -> None:
         case.constants = ()
     cases += [product((2,), (9, 72), 8, 32, left_bits=8), product((2,), (9, 44), 8, 32, "float32", "", "float32")]
     cases += [product((3,), (9, 44), 2, 16), product((1,), (9, 66), 8, 32, bias=True)]
+    cases += [product((3,), (9, 40), 5, 32), product((3,), (9, 64), 5, 16), product((1,), (9, 72), 6, 32, bias=True)]
     for bits in WIDTHS:
         for kinds in (("uint8", ""), ("", "float16")):
             numbers = weights((2, 5, 48), bits, 32, "float16", *kinds)
@@ -211,7 +212,7 @@ def test_products_of_any_sizes_are_those_of_the_numbers(data: st.DataObject) -> 
     cases: list[Case] = []
     for _ in range(3):
         bits, block = data.draw(st.sampled_from(WIDTHS)), data.draw(st.sampled_from((16, 32, 64)))
-        depth = data.draw(st.integers(1, 12)) * (32 // bits)
+        depth = data.draw(st.integers(1, 12)) * max(8, 32 // bits)
         sizes = data.draw(st.integers(1, 150)), depth
         scale = data.draw(st.sampled_from(("float32", "float16")))
         kinds = scale, *data.draw(st.sampled_from((("", ""), ("uint8", ""), ("float32", ""), ("", "bfloat16"))))

@@ -10,7 +10,7 @@ import numpy as np
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.layouts import CodeCells
 from glow_mlir.constants.packed_layout import PackedLayout
-from glow_mlir.constants.sub_byte_values import pack_split_nibbles
+from glow_mlir.constants.sub_byte_values import pack_planes, pack_split_nibbles, pack_sub_bytes
 from glow_mlir.frontends.gguf.block_types import BlockType, Unpacked
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -38,6 +38,10 @@ class GgufTensor:
 
     def _blocks(self, rows: np.ndarray) -> np.ndarray:
         return rows.reshape(-1, self.type.nbytes)
+
+
+BYTE_BITS = 8
+"""Bits of integers that need no packing."""
 
 
 class RowsOfBlocks(Deferred):
@@ -86,14 +90,16 @@ class RowsOfBlocks(Deferred):
         return self.type.unpack(rows.reshape(-1, self.type.nbytes))
 
     def pack(self, layout: PackedLayout, begin: int, end: int, packed: np.ndarray) -> None:
-        """Without bringing neighbours into one byte in between, if they are nibbles that become dot groups."""
+        """Without bringing neighbours into one byte in between, of what becomes whole panels of dot groups."""
         whole = begin + (end - begin) // layout.blocks.unit * layout.blocks.unit
-        if self.name == "quantized" and isinstance(layout, CodeCells) and whole > begin:
-            nibbles = self._unpacked(begin, whole).nibbles
-            if nibbles is not None:
-                panels = (whole - begin) // layout.panel
-                pack_split_nibbles(nibbles.reshape(whole - begin, -1, nibbles.shape[-1]), packed[:panels])
-                begin, packed = whole, packed[panels:]
+        bits, count = self.type.bits, whole - begin
+        if self.name == "quantized" and isinstance(layout, CodeCells) and count and bits < BYTE_BITS:
+            unpacked, panels = self._unpacked(begin, whole), count // layout.panel
+            if unpacked.nibbles is None:
+                pack_planes(_unsigned(unpacked, self.type).reshape(count, -1), bits, packed[:panels])
+            else:
+                pack_split_nibbles(unpacked.nibbles.reshape(count, -1, unpacked.nibbles.shape[-1]), packed[:panels])
+            begin, packed = whole, packed[panels:]
         if begin < end:
             super().pack(layout, begin, end, packed)
 
@@ -103,9 +109,15 @@ class RowsOfBlocks(Deferred):
 
 def _packed(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
     """Integers plus the offset, as unsigned ones packed into bytes."""
-    if type_.bits == 4:
+    if unpacked.nibbles is not None:
         return unpacked.pairs()
-    return unpacked.integers().view(np.uint8) + np.uint8(type_.offset)
+    return pack_sub_bytes(_unsigned(unpacked, type_), type_.bits)
+
+
+def _unsigned(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
+    """Integers plus the offset, in bytes [blocks, elements]."""
+    integers = np.ascontiguousarray(unpacked.integers()).view(np.uint8)
+    return integers + np.uint8(type_.offset) if type_.offset else integers
 
 
 PARAMETERS = ("scales", "minima", "scale_factors", "minimum_factors")
