@@ -91,9 +91,11 @@ def pack_sub_bytes(quantized: np.ndarray, bits: int) -> np.ndarray:
         return np.ascontiguousarray(quantized).view(np.uint8)
     count = 8 // bits
     missing = -quantized.shape[-1] % count
-    whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)])
-    parts = whole.reshape(*quantized.shape[:-1], whole.shape[-1] // count, count)
-    return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
+    whole = np.pad(quantized, [(0, 0)] * (quantized.ndim - 1) + [(0, missing)]) if missing else quantized
+    found = whole[..., ::count].copy()
+    for number in range(1, count):
+        found |= whole[..., number::count] << np.uint8(bits * number)
+    return found
 
 
 def pack_dot_groups(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
@@ -155,20 +157,20 @@ def pack_planes(values: np.ndarray, bits: int, packed: np.ndarray) -> None:
     `packed` are the dot groups of N / panel whole panels.
     """
     panels, _, panel, _ = packed.shape
-    words = values.view(_WORD).reshape(panels, panel, -1, unit_values(bits) // DOT_GROUP_BYTES)
-    found = packed.view(_WORD).reshape(panels, words.shape[2], -1, panel)
+    quads = unit_values(bits) // DOT_GROUP_BYTES
+    words = np.ascontiguousarray(values.view(_WORD).reshape(panels, panel, -1, quads).transpose(0, 2, 3, 1))
+    found = packed.view(_WORD).reshape(*words.shape[:2], -1, panel)
     place = below = 0
     for plane in _PLANES[bits]:
-        own = words >> np.uint32(below) & np.uint32(_ONES * int(_mask(plane)))
-        for first in range(0, own.shape[-1], 8 // plane):
-            joined = own[..., first].copy()
-            for number in range(1, 8 // plane):
-                joined |= own[..., first + number] << np.uint32(plane * number)
-            if below:
-                joined ^= _SIGNS[plane]
-            found[:, :, place] = joined.swapaxes(1, 2)
-            place += 1
-        below += plane
+        own = words >> np.uint32(below) if below else words
+        own = own & np.uint32(_ONES * int(_mask(plane)))
+        count = quads * plane // 8
+        part = found[:, :, place : place + count]
+        part[...] = own[:, :, :: 8 // plane]
+        for number in range(1, 8 // plane):
+            part |= own[:, :, number :: 8 // plane] << np.uint32(plane * number)
+        place, below = place + count, below + plane
+    part ^= _SIGNS[plane]
 
 
 def _unpack_planes(packed: np.ndarray, bits: int) -> np.ndarray:
@@ -182,7 +184,9 @@ def _unpack_planes(packed: np.ndarray, bits: int) -> np.ndarray:
         for quad in range(quads):
             number, field = divmod(quad, 8 // plane)
             word = words[:, :, place + number].swapaxes(1, 2) ^ (_SIGNS[plane] if below else np.uint32(0))
-            found[..., quad] |= (word >> np.uint32(plane * field) & np.uint32(_ONES * int(_mask(plane)))) << np.uint32(below)
+            found[..., quad] |= (word >> np.uint32(plane * field) & np.uint32(_ONES * int(_mask(plane)))) << np.uint32(
+                below
+            )
         place, below = place + quads * plane // 8, below + plane
     return found.view(np.uint8).reshape(panels * panel, -1)
 

@@ -200,9 +200,7 @@ def _mxfp4(blocks: np.ndarray) -> Unpacked:
 
 
 def _iq4_nl(blocks: np.ndarray) -> Unpacked:
-    return Unpacked(
-        lambda: _looked_up(NONLINEAR, blocks[:, 2:]), _halves(blocks, 0), nibbles=blocks[:, None, 2:]
-    )
+    return Unpacked(lambda: _looked_up(NONLINEAR, blocks[:, 2:]), _halves(blocks, 0), nibbles=blocks[:, None, 2:])
 
 
 def _plain(name: str, dtype: str) -> BlockType:

@@ -80,8 +80,9 @@ class RowsOfBlocks(Deferred):
         if axis:
             return self.array()[:, begin:end]
         unpacked = self._unpacked(begin, end)
-        found = _packed(unpacked, self.type) if self.name == "quantized" else getattr(unpacked, self.name)()
-        return found.reshape(end - begin, self.shape[1])
+        if self.name == "quantized":
+            return _packed(unpacked, self.type, end - begin)
+        return getattr(unpacked, self.name)().reshape(end - begin, self.shape[1])
 
     def _unpacked(self, begin: int, end: int) -> Unpacked:
         """The blocks of the rows [begin, end)."""
@@ -96,7 +97,7 @@ class RowsOfBlocks(Deferred):
         if self.name == "quantized" and isinstance(layout, CodeCells) and count and bits < BYTE_BITS:
             unpacked, panels = self._unpacked(begin, whole), count // layout.panel
             if unpacked.nibbles is None:
-                pack_planes(_unsigned(unpacked, self.type).reshape(count, -1), bits, packed[:panels])
+                pack_planes(_unsigned(unpacked, self.type, count), bits, packed[:panels])
             else:
                 pack_split_nibbles(unpacked.nibbles.reshape(count, -1, unpacked.nibbles.shape[-1]), packed[:panels])
             begin, packed = whole, packed[panels:]
@@ -107,16 +108,16 @@ class RowsOfBlocks(Deferred):
         return axis == 0
 
 
-def _packed(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
-    """Integers plus the offset, as unsigned ones packed into bytes."""
+def _packed(unpacked: Unpacked, type_: BlockType, rows: int) -> np.ndarray:
+    """Integers of some rows plus the offset, as unsigned ones packed into bytes."""
     if unpacked.nibbles is not None:
-        return unpacked.pairs()
-    return pack_sub_bytes(_unsigned(unpacked, type_), type_.bits)
+        return unpacked.pairs().reshape(rows, -1)
+    return pack_sub_bytes(_unsigned(unpacked, type_, rows), type_.bits)
 
 
-def _unsigned(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
-    """Integers plus the offset, in bytes [blocks, elements]."""
-    integers = np.ascontiguousarray(unpacked.integers()).view(np.uint8)
+def _unsigned(unpacked: Unpacked, type_: BlockType, rows: int) -> np.ndarray:
+    """Integers of some rows plus the offset, in bytes."""
+    integers = np.ascontiguousarray(unpacked.integers()).view(np.uint8).reshape(rows, -1)
     return integers + np.uint8(type_.offset) if type_.offset else integers
 
 

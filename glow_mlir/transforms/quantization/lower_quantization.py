@@ -217,4 +217,6 @@ class LowerQuantizationPass(PatternPass):
     """
 
     name = "lower-quantization"
-    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), MultiplyDequantized(), StoreSplats(), WidenTables())),)
+    WALKS = (
+        Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), MultiplyDequantized(), StoreSplats(), WidenTables())),
+    )

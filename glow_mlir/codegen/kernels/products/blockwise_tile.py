@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -214,12 +214,11 @@ class _Emission(BlockwiseEmission):
         if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
             return None
         half = 1 << TABLE_BITS - 1
-        decode: Callable[[int], float] = lambda bits: bits - half
+        entries = kernel.table or range(-half, half)
+        numbers = [float(entries[bits ^ half]) for bits in range(1 << TABLE_BITS)]
         if kernel.value_type is not None:
-            decode = cast(ReducedPrecisionFloatType, kernel.value_type).decode_bits
-        elif kernel.table:
-            decode = kernel.table.__getitem__
-        numbers = [float(decode(bits ^ half)) for bits in range(1 << TABLE_BITS)]
+            kind = cast(ReducedPrecisionFloatType, kernel.value_type)
+            numbers = [kind.decode_bits(bits ^ half) for bits in range(1 << TABLE_BITS)]
         return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
 
     def block(self, number: Value, state: Sequence[Value], size: int) -> list[Value]:
