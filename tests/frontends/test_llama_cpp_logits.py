@@ -1,4 +1,8 @@
-"""Files of llama.cpp's own converter have llama.cpp's logits, with keys and values of f32."""
+"""
+Files of llama.cpp's own converter have llama.cpp's logits, with keys and values of f32.
+
+Needs the package llama-cpp-python, and `LLAMA_CPP_MODELS`, the folder `models` of llama.cpp's sources.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,12 @@ pytestmark = [pytest.mark.extra, pytest.mark.long]
 
 CASES = (
     "llama", "llama, biases", "llama, linear", "llama, yarn", "mistral", "mixtral", "qwen2", "qwen3", "qwen3moe",
-    "gemma2", "gemma3", "phi3", "phi3, long", "gpt2", "smollm3", "olmo2", "granite",
+    "gemma2", "gemma3", "phi3, long", "gpt2", "smollm3", "olmo2", "granite",
 )  # fmt: skip
-"""Cases of `transformers_decoders`."""
+"""Cases of `transformers_decoders`, but for windows of Phi-3, which llama.cpp ignores."""
+
+ROUNDED = ("gemma2", "gemma3", "gpt2")
+"""Cases with GELU, which llama.cpp looks up in a table of f16."""
 
 
 def calls(first: np.ndarray, second: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
@@ -51,10 +58,6 @@ def test_logits_are_those_of_llama_cpp(name: str, tmp_path: Path) -> None:
     theirs.close()
     found, wanted = (np.concatenate(each) for each in zip(*rows, strict=True))
     scale = float(np.abs(wanted).max())
-    exact = logits_of(decoder, first)
-    print(
-        f"{name}: ours to llama.cpp {np.abs(found - wanted).max() / scale:.1e};"
-        f" to transformers: ours {np.abs(found[:23] - exact).max() / scale:.1e},"
-        f" llama.cpp {np.abs(wanted[:23] - exact).max() / scale:.1e}"
-    )
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * scale)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=(1e-3 if name in ROUNDED else 1e-5) * scale)
+    if name in ROUNDED:
+        np.testing.assert_allclose(found[: len(first)], logits_of(decoder, first), rtol=0, atol=1e-5 * scale)

@@ -83,20 +83,6 @@ glow_high.func @blocks(%x: tensor<1x32xf32>, %c: tensor<5x16xui8>, %s: tensor<5x
   glow_high.return %y, %z
 }
 
-// Entries of tables are bytes, 128 larger, where no instruction looks them up.
-
-// CHECK-LABEL: glow_high.func @tables(
-// CHECK:         %[[C:.*]] = glow_high.get @{{.*}} : tensor<2x32xui8>
-// CHECK:         glow_high.blockwise_matmul %x, %[[C]], %{{.*}} {bits = 8, block = 32} : tensor<1x2xf32>
-glow_high.constant @numbers : tensor<2x16xui8> {value = dense<16> : tensor<2x16xui8>}
-glow_high.constant @sizes : tensor<2x1xf32> {value = dense<[[0.5], [0.25]]> : tensor<2x1xf32>}
-glow_high.func @tables(%x: tensor<1x32xf32>) -> tensor<1x2xf32> {
-  %c = glow_high.get @numbers : tensor<2x16xui8>
-  %s = glow_high.get @sizes : tensor<2x1xf32>
-  %y = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 32, table = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]} : tensor<1x2xf32>
-  glow_high.return %y
-}
-
 // With enough columns, zero points of unsigned weights are those of signed ones. If these are no zeros, they are
 // multiplied by the sums of rows. Zero points that leave differences of 8 bits are subtracted from the weights.
 
