@@ -50,6 +50,17 @@ _FPV5 = frozenset({"fp-armv8d16sp", "fp-armv8d16", "fp-armv8"})
 _FPV4 = _FPV5 | {"vfp4d16sp", "vfp4d16", "vfp4"}
 """Those, and the ones before them that multiply and add with one rounding."""
 
+BYTE_TABLES: Mapping[tuple[str, int], tuple[str, str]] = {
+    ("x86", 128): ("ssse3", "llvm.x86.ssse3.pshuf.b.128"),
+    ("x86", 256): ("avx2", "llvm.x86.avx2.pshuf.b"),
+    ("x86", 512): ("avx512bw", "llvm.x86.avx512.pshuf.b.512"),
+    ("aarch64", 128): ("neon", "llvm.aarch64.neon.tbl1.v16i8"),
+}
+"""
+Family and bits of a vector → the feature and LLVM's intrinsic that replaces bytes up to 15 by those that they number,
+in each 128 bits, of a table of 16.
+"""
+
 _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "fma": {
         "x86": frozenset({"fma"}),
@@ -202,6 +213,12 @@ class Target(Machine):
     def masked(self) -> bool:
         """Whether masked loads and stores are instructions."""
         return self._can("masked")
+
+    @property
+    def byte_tables(self) -> str:
+        """LLVM's intrinsic that looks up the bytes of a vector in tables of 16; empty if there is none."""
+        feature, name = BYTE_TABLES.get((self.family, self.vector_bits), ("", ""))
+        return name if feature in self.enabled else ""
 
     @cached_property
     def singles(self) -> bool:

@@ -1,11 +1,15 @@
 """
 Weights quantized by blocks: narrow integers, the codes, of which each block shares a scale and a zero point.
 
-Codes are unsigned, have `bits` bits (2, 4 or 8), and are packed into bytes, the first code in the lowest bits. The last
-axis is split into blocks of `block` codes; the last block may have fewer. A code represents (code - zero point) · scale
-in f32. By default the zero point is half of the range, 2^(bits - 1). With an `element`, a float type of `bits` bits,
-4, 8 or 16, a code is the bits of such a float and represents that float · scale. With minima, one for each block, a
-code represents code · scale + minimum, each step rounded to f32 (GGUF's Q4_1, Q5_1, Q4_K and Q5_K).
+Codes are unsigned, have `bits` bits (2, 4, 5, 6 or 8), and are packed into bytes, the first code in the lowest bits. Of
+5 and 6 bits, the lowest four bits of all codes of a row come first, then the other ones, packed likewise; rows have a
+multiple of 8 codes.
+
+The last axis is split into blocks of `block` codes; the last block may have fewer. A code represents (code - zero
+point) · scale in f32. By default the zero point is half of the range, 2^(bits - 1). With an `element`, a float type of
+`bits` bits, 4, 8 or 16, a code is the bits of such a float and represents that float · scale. With a `table` of 16
+signed bytes, a code of 4 bits represents its entry · scale (GGUF's IQ4_NL and MXFP4). With minima, one for each block,
+a code represents code · scale + minimum, each step rounded to f32 (GGUF's Q4_1, Q5_1, Q4_K and Q5_K).
 
 Scales and minima may have two levels (GGUF's K-quants): they are then bytes, and those of some neighbouring blocks
 share a factor. Each byte times its factor, rounded to f32, is the scale or minimum of a block.
@@ -13,6 +17,7 @@ share a factor. Each byte times its factor, rounded to f32, is the scale or mini
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i8
@@ -24,7 +29,7 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, I8, I32, NUMBERS, UI8
-from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
+from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, optional_type_prop
 from glow_mlir.dialects.shapes import (
     element_of,
     require,
@@ -38,11 +43,17 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.support.symbols import Sizes
 from glow_mlir.xdsl_patches.definitions import op_definition
 
-WIDTHS = (2, 4, 8)
+WHOLE_WIDTHS = (2, 4, 8)
+"""The numbers of bits of a code of which a byte has whole ones."""
+
+WIDTHS = (2, 4, 5, 6, 8)
 """The possible numbers of bits of a code that is an integer."""
 
 HALF_BITS = 16
 """The number of bits of a code that is an f16 or bf16: their first byte has the lowest bits."""
+
+TABLE_BITS = 4
+"""The number of bits of a code that stands for an entry of a table."""
 
 FEWEST = 16
 """The minimum number of codes in a block, a power of two."""
@@ -69,6 +80,7 @@ class Blockwise(HighOp):
     bits = int_prop()
     block = int_prop()
     element = optional_type_prop()
+    table = optional_ints_prop()
     result = result_def(F32)
 
     def weights(self) -> Sizes:
@@ -82,11 +94,15 @@ class Blockwise(HighOp):
             self._check_element(self.element, bits)
         else:
             require(bits in WIDTHS, f"codes have {', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]} bits, not {bits}")
+        if self.table is not None:
+            self._check_table(ints(self.table), bits)
         is_power = block >= FEWEST and block & (block - 1) == 0
         require(is_power, f"blocks have a power of two of codes, at least {FEWEST}, not {block}")
         *outer, in_bytes = sizes_of(self.quantized()[0])
         require(isinstance(in_bytes, int), "the number of codes in a row must be known")
         assert isinstance(in_bytes, int)
+        if bits in WIDTHS and bits not in WHOLE_WIDTHS:
+            require(not in_bytes % bits, f"rows of codes of {bits} bits have a multiple of {bits} bytes")
         depth = in_bytes * 8 // bits
         self._check_parameters((*outer, -(-depth // block)))
         return (*outer, depth)
@@ -102,7 +118,7 @@ class Blockwise(HighOp):
 
     def form(self) -> dict[str, Any]:
         """The properties that define the format of its codes, for another operator on them."""
-        return {"bits": self.bits, "block": self.block, "element": self.element}
+        return {"bits": self.bits, "block": self.block, "element": self.element, "table": self.table}
 
     def quantized(self) -> tuple[SSAValue, SSAValue, SSAValue | None, SSAValue | None]:
         """The operands that represent the numbers, in order: codes, scales, zero points, minima."""
@@ -122,6 +138,13 @@ class Blockwise(HighOp):
         require(is_float and number_width(element) == bits, f"codes of {bits} bits are no numbers of {element}")
         for name in ("zero_points", "minima"):
             require(getattr(self, name) is None, f"codes of floats have no {name.replace('_', ' ')}")
+
+    def _check_table(self, table: Sequence[int], bits: int) -> None:
+        fits = len(table) == 1 << TABLE_BITS and all(-128 <= entry <= 127 for entry in table)
+        require(fits, f"tables have {1 << TABLE_BITS} entries from -128 to 127")
+        require(bits == TABLE_BITS and self.element is None, f"only integers of {TABLE_BITS} bits have tables")
+        for name in ("zero_points", "minima"):
+            require(getattr(self, name) is None, f"codes with a table have no {name.replace('_', ' ')}")
 
     def _check_parameters(self, shape: Sizes) -> None:
         parameters = self.parameters()

@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.blockwise import (
     BlockwiseMatMulIntegerOp,
     BlockwiseMatMulOp,
 )
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.ir.registry import semantics
 
 
@@ -75,10 +75,10 @@ def blockwise_matmul_integer(
     values = left.astype(np.int64)
     if low is not None:
         values = values * (1 << LOW_BITS) + low
-    codes = unpack_sub_bytes(quantized, bits).astype(np.int64)
+    codes = _looked_up(op, unpack_sub_bytes(quantized, bits)).astype(np.int64)
     totals = np.einsum("...bk,nbk->...bn", _blocks(values, block), _blocks(codes, block))
     own = left_sums.astype(np.int64)[..., np.newaxis]
-    if minima is not None:
+    if minima is not None or op.table is not None:
         accumulators = totals.astype(np.int32).astype(np.float64)
     elif zero_points is None:
         accumulators = (totals - (own << bits - 1)).astype(np.int32).astype(np.float64)
@@ -91,6 +91,11 @@ def blockwise_matmul_integer(
             blocks = blocks + own * lefts * minima.astype(np.float64).T
         product = blocks.sum(axis=-2)
     return np.asarray(product if bias is None else product + bias.astype(np.float64), np.float32)
+
+
+def _looked_up(op: Blockwise, codes: np.ndarray) -> np.ndarray:
+    """The entries of a table for codes; the codes themselves where there is none."""
+    return codes if op.table is None else np.array(ints(op.table), np.int8)[codes]
 
 
 @overload
@@ -122,7 +127,7 @@ def numbers(
 ) -> np.ndarray:
     """Dequantize quantized blocks to f32."""
     bits, block = integer(op.bits), integer(op.block)
-    unpacked = unpack_sub_bytes(quantized, bits)
+    unpacked = _looked_up(op, unpack_sub_bytes(quantized, bits))
     found = (unpacked if op.element is None else unpacked.view(numpy_dtype(op.element))).astype(np.float32)
     size = found.shape[-1]
 
@@ -130,7 +135,7 @@ def numbers(
         return np.repeat(parameters.astype(np.float32), block, axis=-1)[..., :size]
 
     with np.errstate(all="ignore"):
-        if op.element is not None:
+        if op.element is not None or op.table is not None:
             return np.asarray(found * spread(scales))
         if minima is not None:
             return np.asarray(found * spread(scales) + spread(minima))

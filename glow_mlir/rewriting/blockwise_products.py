@@ -17,7 +17,7 @@ from glow_mlir.dialects.element_types import element_type, is_integer, is_narrow
 from glow_mlir.dialects.glow_high.blockwise import (
     FEWEST,
     HALF_BITS,
-    WIDTHS,
+    WHOLE_WIDTHS,
     BlockwiseDequantizeOp,
     BlockwiseMatMulOp,
 )
@@ -127,7 +127,7 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
     if not isinstance(op, DequantizeOp) or element_of(op.result) != f32:
         return None
     element = storage_of(element_of(op.input))
-    if not (is_integer(element) or is_narrow_integer(element)) or number_width(element) > max(WIDTHS):
+    if not (is_integer(element) or is_narrow_integer(element)) or number_width(element) > max(WHOLE_WIDTHS):
         return None
     parameters, values = _parameters(op, storage), storage.value_of(untyped(op.input))
     if parameters is None or values is None or 0 in values.shape or not np.isfinite(parameters[0]).all():
@@ -139,7 +139,7 @@ def _columns(op: Operation | Block, is_turned: bool, storage: Storage) -> _Colum
     scales, zeros = (np.broadcast_to(array.reshape(-1), (count,)).reshape(count, 1) for array in parameters)
     less = (values if is_turned else values.T).astype(np.int16) - zeros.astype(np.int16)
     low, high = int(less.min()), int(less.max())
-    for bits in WIDTHS:
+    for bits in WHOLE_WIDTHS:
         fits = -(1 << bits - 1) <= low and high < 1 << bits - 1
         if fits and less.shape[1] * bits % DOT_GROUP_BITS == 0:
             codes = (less + (1 << bits - 1)).astype(np.uint8)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import assembly_of, innermost_loops
-from blockwise_cases import FORMS, WEIGHTS, in_levels, product, weights
+from blockwise_cases import FORMS, TABLES, WEIGHTS, as_bytes, in_levels, product, weights
 from breadth import examples
 from cut import check_parts
 from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
@@ -82,6 +82,40 @@ def test_rounded_rows_are_multiplied_as_integers(target: str, left_bits: int) ->
 
 
 @pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("left_bits", [0, *LARGEST])
+def test_codes_may_stand_for_entries_of_tables(target: str, left_bits: int) -> None:
+    """By kernels, as bytes where no instruction looks them up, and lowered: codes of a call, and other sizes."""
+    cases = [
+        product((rows,), (70, 80), 4, 16, "float16", bias=True, left_bits=left_bits, table=table)
+        for rows, table in zip((1, 13, 3), TABLES, strict=True)
+    ]
+    check_all(cases, target)
+    module, _ = module_of(*cases)
+    compilation = Compilation(module, target=target)
+    compilation.run(until="selected")
+    text = str(compilation.module)
+    assert text.count('kernel = "blockwise-matmul') == len(cases)
+    assert text.count("bits = 8") == (len(cases) if target == "scalar" else 0)
+    others = [product((2,), (9, 36), 4, 16, left_bits=left_bits, table=TABLES[0]), cases[2]]
+    others[1].constants = ()
+    codes, scales, *_ = weights((2, 5, 48), 4, 32)
+    others.append(Case(BlockwiseDequantizeOp, codes, scales, None, None, bits=4, block=32, table=TABLES[1]))
+    check_all(others, target, 1e-4)
+
+
+@pytest.mark.parametrize("target", [*runnable_targets(), "host"])
+@pytest.mark.parametrize("left_bits", LARGEST)
+def test_narrow_codes_have_the_bits_of_bytes(target: str, left_bits: int) -> None:
+    """Sums of integers are exact, whatever weights are stored as."""
+    cases = [product((5,), (70, 96), bits, 32, "float16", left_bits=left_bits) for bits in WIDTHS]
+    cases += [product((5,), (70, 96), 4, 32, "float16", left_bits=left_bits, table=table) for table in TABLES]
+    module, inputs = module_of(*(each for case in cases for each in (case, as_bytes(case))))
+    found = [array.view(np.uint32) for array in compile_module(module, target, verify_each=False).run(inputs).values()]
+    for narrow, wide in zip(found[::2], found[1::2], strict=True):
+        np.testing.assert_array_equal(narrow, wide)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("left_bits", LARGEST)
 def test_largest_integers_do_not_overflow(target: str, bits: int, left_bits: int) -> None:
@@ -92,6 +126,19 @@ def test_largest_integers_do_not_overflow(target: str, bits: int, left_bits: int
     left[0], left[1], left[2, ::2] = 3.0, -3.0, 1e-45
     left[2, 1::2], left[3], left[4, 7] = 0.0, 0.0, np.inf
     codes[:20], codes[20:30] = 255, 0
+    if bits == 4:
+        tabled = Case(
+            BlockwiseMatMulOp,
+            left,
+            codes,
+            case.operands[2],
+            None,
+            None,
+            None,
+            constants=WEIGHTS,
+            **{**case.properties, "table": TABLES[0]},
+        )
+        check_all([tabled], target)
     points[:10], points[20:25] = 0, (1 << bits) - 1
     case.operands = [left, codes, case.operands[2], points, None, None]
     check_all([case], target)
@@ -159,6 +206,7 @@ def test_products_without_a_kernel_are_lowered(target: str) -> None:
         case.constants = ()
     cases += [product((2,), (9, 72), 8, 32, left_bits=8), product((2,), (9, 44), 8, 32, "float32", "", "float32")]
     cases += [product((3,), (9, 44), 2, 16), product((1,), (9, 66), 8, 32, bias=True)]
+    cases += [product((3,), (9, 40), 5, 32), product((3,), (9, 64), 5, 16), product((1,), (9, 72), 6, 32, bias=True)]
     for bits in WIDTHS:
         for kinds in (("uint8", ""), ("", "float16")):
             numbers = weights((2, 5, 48), bits, 32, "float16", *kinds)
@@ -211,7 +259,7 @@ def test_products_of_any_sizes_are_those_of_the_numbers(data: st.DataObject) -> 
     cases: list[Case] = []
     for _ in range(3):
         bits, block = data.draw(st.sampled_from(WIDTHS)), data.draw(st.sampled_from((16, 32, 64)))
-        depth = data.draw(st.integers(1, 12)) * (32 // bits)
+        depth = data.draw(st.integers(1, 12)) * max(8, 32 // bits)
         sizes = data.draw(st.integers(1, 150)), depth
         scale = data.draw(st.sampled_from(("float32", "float16")))
         kinds = scale, *data.draw(st.sampled_from((("", ""), ("uint8", ""), ("float32", ""), ("", "bfloat16"))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from blockwise_cases import FORMS, WEIGHTS, product, weights
+from blockwise_cases import FORMS, TABLES, WEIGHTS, product, weights
 from cut import check_parts
 from execute import SYMBOLS, Case, check_all, compile_module, module_of
 from machines import tile_targets
@@ -44,6 +44,9 @@ def test_products_are_those_of_the_numbers(target: str, left_bits: int) -> None:
         product((40,), (17, 216), 4, 128, "float16", "", "float16", left_bits=left_bits),
         product((150,), (37, 336), 8, 256, "float32", "", "bfloat16", bias=True, left_bits=left_bits),
         product((32,), (9, 24), 4, 32, "float16", left_bits=left_bits),
+        product((33,), (37, 96), 6, 32, "float16", left_bits=left_bits),
+        product((32,), (37, 96), 5, 32, "float16", "", "float16", left_bits=left_bits),
+        *(product((34,), (37, 96), 4, 32, "float16", left_bits=left_bits, table=table) for table in TABLES),
     ]
     check_all(cases, target)
     assert "tile_products = 1" in selected(cases[0], target)
@@ -60,8 +63,9 @@ def test_few_rows_are_multiplied_by_vectors(target: str) -> None:
 @pytest.mark.parametrize("left_bits", LARGEST)
 def test_rows_in_strips_have_the_bits_of_rows_alone(target: str, left_bits: int) -> None:
     """For a number of rows that is known at run time only: no strip, some, and rows behind them."""
-    for form in FORMS[1:3]:
-        together = product((70,), (40, 80), *form[:2], *form[2:], left_bits=left_bits)
+    forms = [(form, None) for form in (*FORMS[1:3], (6, 16, "float16"))]
+    for form, table in [*forms, ((4, 16, "float16"), TABLES[0])]:
+        together = product((70,), (40, 80), *form[:2], *form[2:], left_bits=left_bits, table=table)
         module, inputs = module_of(together)
         (expected,) = compile_module(module, target, verify_each=False).run(inputs).values()
         rows = SymbolicSize.of(Symbol("rows", 1, 70))

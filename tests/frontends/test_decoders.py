@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from decoder_calls import FORMS, Caller, drawn
 from gguf_files import QUANTIZED, llama_metadata, llama_tensors, write_gguf
 from small_encoders import write_encoder
 
@@ -21,53 +21,6 @@ from glow_mlir.frontends.decoders.families import FAMILIES
 from glow_mlir.frontends.decoders.models import DecoderModel, open_model
 from glow_mlir.generation.pooling import Pooling
 from glow_mlir.ir import statistics
-
-VOCABULARY = 96
-PAGE, PAGES = 8, 10
-FORMS: dict[str, Any] = {"pages": PAGES, "page": PAGE, "rows": 32, "outputs": 32, "sequences": 2, "cache": "float32"}
-
-
-class Caller:
-    """Calls of a session, with two sequences in pages of their own."""
-
-    def __init__(
-        self,
-        model: DecoderModel,
-        backend: str = "interpreter",
-        threads: int = 1,
-        disable: Sequence[str] = (),
-        **forms: Any,
-    ) -> None:
-        program: Any = model.program(**{**FORMS, **forms})
-        keywords: dict[str, Any] = {"dimensions": program.dimensions, "backend": backend, "threads": threads}
-        keywords["disable"] = list(disable)
-        self.session = glow_mlir.InferenceSession(program, **keywords)
-        self.table = np.array([[7, 1, 4, 2], [3, 0, 9, 5]])
-
-    def call(self, tokens: np.ndarray, positions: np.ndarray, sequences: np.ndarray | int = 0) -> np.ndarray:
-        """The logits of all rows."""
-        count = len(tokens)
-        feeds = {
-            "tokens": tokens,
-            "positions": positions,
-            "sequences": np.broadcast_to(sequences, (count,)).astype(np.int64),
-            "table": self.table,
-            "last": np.arange(count),
-        }
-        return self.session.run(None, {name: np.ascontiguousarray(value, np.int64) for name, value in feeds.items()})[0]
-
-    def chunks(self, tokens: np.ndarray, *sizes: int) -> np.ndarray:
-        """The logits of a sequence that is given in chunks."""
-        ends = np.cumsum(sizes)
-        found = [
-            self.call(tokens[end - size : end], np.arange(end - size, end))
-            for size, end in zip(sizes, ends, strict=True)
-        ]
-        return np.concatenate(found)
-
-
-def drawn(count: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, VOCABULARY, count)
 
 
 def check_like_transformers(decoder: Any, model: DecoderModel, backend: str = "interpreter") -> None:

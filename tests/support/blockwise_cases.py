@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from execute import Case
 
-from glow_mlir.constants.sub_byte_values import pack_sub_bytes
+from glow_mlir.constants.sub_byte_values import pack_sub_bytes, unpack_sub_bytes
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
+from glow_mlir.frontends.gguf.block_types import DOUBLED_E2M1, NONLINEAR
 from glow_mlir.support.dtypes import named_dtype
 
 RANDOM = np.random.default_rng(11)
 WEIGHTS = (1, 2, 3, 4, 5)
 """The operands of a product that are constants."""
+
+TABLES = (NONLINEAR.tolist(), DOUBLED_E2M1.tolist(), [*range(100, 116)])
+"""Tables of codes, of which one has no number below 0."""
 
 
 def weights(
@@ -39,6 +43,15 @@ def product(
     added = RANDOM.normal(size=columns).astype(np.float32) if bias else None
     operands = [left, *weights((columns, depth), bits, block, *kinds), added]
     return Case(BlockwiseMatMulOp, *operands, constants=WEIGHTS, bits=bits, block=block, **more)
+
+
+def as_bytes(case: Case) -> Case:
+    """The product of the same numbers as codes of 8 bits without a table."""
+    bits, table = case.properties["bits"], case.properties.get("table")
+    codes = unpack_sub_bytes(np.array(case.operands[1]), bits)
+    entries = np.arange(1 << bits) - (1 << bits - 1) if table is None else np.array(table)
+    operands = case.operands[0], (entries + 128).astype(np.uint8)[codes], *case.operands[2:]
+    return Case(BlockwiseMatMulOp, *operands, constants=WEIGHTS, **{**case.properties, "bits": 8, "table": None})
 
 
 def in_levels(case: Case, span: int, factor: str = "float16", signed: bool = False) -> Case:

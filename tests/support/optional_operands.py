@@ -52,6 +52,12 @@ CASES: Mapping[str, OperatorCase] = {
         )
         for name, place in {"blockwise_matmul": 4, "blockwise_matmul_integer": 7}.items()
     },
+    **{
+        f"{name} with a table": replace(
+            BY_OPERATOR[name], properties={**BY_OPERATOR[name].properties, "table": list(range(-70, 90, 10))}
+        )
+        for name in ("blockwise_matmul", "blockwise_matmul_integer", "blockwise_dequantize")
+    },
     "tree_ensemble with tests": row(
         "tree_ensemble", sample((BATCH, 3)), *tree_operands(RandomTrees(0, targets=2), (3, 5, 12)), size=2
     ),

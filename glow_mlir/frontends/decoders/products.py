@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -43,11 +45,11 @@ def table_rows(node: NodeBuilder, table: Matrix, numbers: SSAValue) -> SSAValue:
     return node.emit(BlockwiseDequantizeOp, *chosen, **form)
 
 
-def _operands(node: NodeBuilder, weight: Matrix) -> tuple[list[SSAValue | None], dict[str, int]]:
+def _operands(node: NodeBuilder, weight: Matrix) -> tuple[list[SSAValue | None], dict[str, Any]]:
     """The operands of quantized weights, with factors last, and the properties of their form."""
     names = ("quantized", "scales", "", "minima", "scale_factors", "minimum_factors")
     found: list[SSAValue | None] = []
     for name in names:
         array = getattr(weight, name, None)
         found.append(None if array is None else constant(node, array, f"{node.name}.{name}"))
-    return found, {"bits": weight.bits, "block": weight.block}
+    return found, {"bits": weight.bits, "block": weight.block, "table": weight.table or None}

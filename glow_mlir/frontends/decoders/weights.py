@@ -29,7 +29,8 @@ class Matrix:
     """
     A matrix [rows, depth]: plain `numbers`, or the operands of a product with quantized weights.
 
-    Each block of `block` integers of `bits` bits has a scale and a minimum, of which neighbours may share factors.
+    Each block of `block` integers of `bits` bits has a scale and a minimum, of which neighbours may share factors. With
+    a `table`, the integers stand for its entries.
     """
 
     rows: int
@@ -42,6 +43,7 @@ class Matrix:
     minimum_factors: Deferred | None = None
     bits: int = 0
     block: int = 0
+    table: tuple[int, ...] = ()
 
 
 class Weights(ABC):
@@ -199,6 +201,7 @@ def blocks_of(rows: Deferred, type_: BlockType, depth: int, order: np.ndarray | 
         quantized=RowsOfBlocks(rows, type_, "quantized", depth * type_.bits // 8, np.dtype(np.uint8), order),
         bits=type_.bits,
         block=type_.group,
+        table=type_.table,
         **{name: part(name) for name in PARAMETERS},
     )
 

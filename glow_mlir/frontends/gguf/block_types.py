@@ -77,7 +77,7 @@ class BlockType:
     A type of tensors. A block of `elements` takes `nbytes`.
 
     Quantized types have groups of `group` elements that share a scale; their integers, plus `offset`, are unsigned with
-    `bits` bits. Types of plain numbers have a `dtype` instead.
+    `bits` bits, or entries of a `table`. Types of plain numbers have a `dtype` instead.
     """
 
     name: str
@@ -88,6 +88,7 @@ class BlockType:
     bits: int = 8
     offset: int = 128
     dtype: str = ""
+    table: tuple[int, ...] = ()
 
 
 def _halves(blocks: np.ndarray, begin: int) -> Part:
@@ -195,11 +196,11 @@ def _mxfp4(blocks: np.ndarray) -> Unpacked:
         bits = np.where(exponents < 2, np.uint32(1 << 21) << exponents, (exponents - 1) << np.uint32(23))
         return bits.astype(np.uint32).view(np.float32)
 
-    return Unpacked(lambda: _looked_up(DOUBLED_E2M1, blocks[:, 1:]), scales)
+    return Unpacked(lambda: _looked_up(DOUBLED_E2M1, blocks[:, 1:]), scales, nibbles=blocks[:, None, 1:])
 
 
 def _iq4_nl(blocks: np.ndarray) -> Unpacked:
-    return Unpacked(lambda: _looked_up(NONLINEAR, blocks[:, 2:]), _halves(blocks, 0))
+    return Unpacked(lambda: _looked_up(NONLINEAR, blocks[:, 2:]), _halves(blocks, 0), nibbles=blocks[:, None, 2:])
 
 
 def _plain(name: str, dtype: str) -> BlockType:
@@ -211,15 +212,15 @@ BLOCK_TYPES: dict[int, BlockType] = {
     1: _plain("F16", "float16"),
     2: BlockType("Q4_0", 32, 18, _q4_0, bits=4, offset=8),
     3: BlockType("Q4_1", 32, 20, _q4_1, bits=4, offset=0),
-    6: BlockType("Q5_0", 32, 22, _q5_0),
-    7: BlockType("Q5_1", 32, 24, _q5_1, offset=0),
+    6: BlockType("Q5_0", 32, 22, _q5_0, bits=5, offset=16),
+    7: BlockType("Q5_1", 32, 24, _q5_1, bits=5, offset=0),
     8: BlockType("Q8_0", 32, 34, _q8_0),
     12: BlockType("Q4_K", 256, 144, _q4_k, bits=4, offset=0),
-    13: BlockType("Q5_K", 256, 176, _q5_k, offset=0),
-    14: BlockType("Q6_K", 256, 210, _q6_k, group=16),
-    20: BlockType("IQ4_NL", 32, 18, _iq4_nl),
+    13: BlockType("Q5_K", 256, 176, _q5_k, bits=5, offset=0),
+    14: BlockType("Q6_K", 256, 210, _q6_k, group=16, bits=6, offset=32),
+    20: BlockType("IQ4_NL", 32, 18, _iq4_nl, bits=4, table=tuple(NONLINEAR.tolist())),
     30: _plain("BF16", "bfloat16"),
-    39: BlockType("MXFP4", 32, 17, _mxfp4),
+    39: BlockType("MXFP4", 32, 17, _mxfp4, bits=4, table=tuple(DOUBLED_E2M1.tolist())),
 }
 """Number of a type in the file → the type."""
 

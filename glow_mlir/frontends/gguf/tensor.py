@@ -10,7 +10,7 @@ import numpy as np
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.layouts import CodeCells
 from glow_mlir.constants.packed_layout import PackedLayout
-from glow_mlir.constants.sub_byte_values import pack_split_nibbles
+from glow_mlir.constants.sub_byte_values import pack_planes, pack_split_nibbles, pack_sub_bytes
 from glow_mlir.frontends.gguf.block_types import BlockType, Unpacked
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -38,6 +38,10 @@ class GgufTensor:
 
     def _blocks(self, rows: np.ndarray) -> np.ndarray:
         return rows.reshape(-1, self.type.nbytes)
+
+
+BYTE_BITS = 8
+"""Bits of integers that need no packing."""
 
 
 class RowsOfBlocks(Deferred):
@@ -76,8 +80,9 @@ class RowsOfBlocks(Deferred):
         if axis:
             return self.array()[:, begin:end]
         unpacked = self._unpacked(begin, end)
-        found = _packed(unpacked, self.type) if self.name == "quantized" else getattr(unpacked, self.name)()
-        return found.reshape(end - begin, self.shape[1])
+        if self.name == "quantized":
+            return _packed(unpacked, self.type, end - begin)
+        return getattr(unpacked, self.name)().reshape(end - begin, self.shape[1])
 
     def _unpacked(self, begin: int, end: int) -> Unpacked:
         """The blocks of the rows [begin, end)."""
@@ -86,14 +91,16 @@ class RowsOfBlocks(Deferred):
         return self.type.unpack(rows.reshape(-1, self.type.nbytes))
 
     def pack(self, layout: PackedLayout, begin: int, end: int, packed: np.ndarray) -> None:
-        """Without bringing neighbours into one byte in between, if they are nibbles that become dot groups."""
+        """Without bringing neighbours into one byte in between, of what becomes whole panels of dot groups."""
         whole = begin + (end - begin) // layout.blocks.unit * layout.blocks.unit
-        if self.name == "quantized" and isinstance(layout, CodeCells) and whole > begin:
-            nibbles = self._unpacked(begin, whole).nibbles
-            if nibbles is not None:
-                panels = (whole - begin) // layout.panel
-                pack_split_nibbles(nibbles.reshape(whole - begin, -1, nibbles.shape[-1]), packed[:panels])
-                begin, packed = whole, packed[panels:]
+        bits, count = self.type.bits, whole - begin
+        if self.name == "quantized" and isinstance(layout, CodeCells) and count and bits < BYTE_BITS:
+            unpacked, panels = self._unpacked(begin, whole), count // layout.panel
+            if unpacked.nibbles is None:
+                pack_planes(_unsigned(unpacked, self.type, count), bits, packed[:panels])
+            else:
+                pack_split_nibbles(unpacked.nibbles.reshape(count, -1, unpacked.nibbles.shape[-1]), packed[:panels])
+            begin, packed = whole, packed[panels:]
         if begin < end:
             super().pack(layout, begin, end, packed)
 
@@ -101,11 +108,17 @@ class RowsOfBlocks(Deferred):
         return axis == 0
 
 
-def _packed(unpacked: Unpacked, type_: BlockType) -> np.ndarray:
-    """Integers plus the offset, as unsigned ones packed into bytes."""
-    if type_.bits == 4:
-        return unpacked.pairs()
-    return unpacked.integers().view(np.uint8) + np.uint8(type_.offset)
+def _packed(unpacked: Unpacked, type_: BlockType, rows: int) -> np.ndarray:
+    """Integers of some rows plus the offset, as unsigned ones packed into bytes."""
+    if unpacked.nibbles is not None:
+        return unpacked.pairs().reshape(rows, -1)
+    return pack_sub_bytes(_unsigned(unpacked, type_, rows), type_.bits)
+
+
+def _unsigned(unpacked: Unpacked, type_: BlockType, rows: int) -> np.ndarray:
+    """Integers of some rows plus the offset, in bytes."""
+    integers = np.ascontiguousarray(unpacked.integers()).view(np.uint8).reshape(rows, -1)
+    return integers + np.uint8(type_.offset) if type_.offset else integers
 
 
 PARAMETERS = ("scales", "minima", "scale_factors", "minimum_factors")

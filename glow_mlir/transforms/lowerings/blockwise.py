@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.sub_byte_values import planes_of
 from glow_mlir.dialects.element_types import ui4, ui8, ui16
 from glow_mlir.dialects.glow_high.blockwise import (
     HALF_BITS,
@@ -30,9 +32,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, BitCastOp, CastOp, RoundOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceSumOp
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import rank_of, shape_of, size_along, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
@@ -44,13 +47,16 @@ def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
     """Unpack the quantized values, subtract zero points, multiply by scales, and add minima."""
     bits, block = integer(op.bits), integer(op.block)
     unpacked = _unpacked(op.codes, bits, emit)
+    if op.table is not None:
+        table = emit.constant(np.array(ints(op.table), np.float32), "table")
+        unpacked = emit(GatherOp, table, emit(CastOp, unpacked, to=i32), axis=0)
     if op.element is not None:
         bare = emit(CastOp, unpacked, to=ui4) if bits < 8 else unpacked
         unpacked = emit(BitCastOp, bare, to=op.element)
     number = emit(CastOp, unpacked, to=f32)
     size = size_along(number, -1)
     scale = _spread(_whole(op.scales, op.scale_factors, emit), block, size, emit)
-    if op.element is not None:
+    if op.element is not None or op.table is not None:
         return emit(MulOp, number, scale)
     if op.minima is not None:
         minimum = _spread(_whole(op.minima, op.minimum_factors, emit), block, size, emit)
@@ -81,7 +87,7 @@ def product_of_rounded_numbers(op: BlockwiseMatMulIntegerOp, emit: Emitter) -> S
     """Dequantize the rows in front of a product with quantized weights."""
     rows = _rows(op).dequantized(integer(op.block), emit)
     product = emit(BlockwiseMatMulOp, rows, *op.quantized(), op.bias, *op.factors(), **op.form())
-    return emit(AddOp, product, _other_sums(op, emit))
+    return product if op.table is not None else emit(AddOp, product, _other_sums(op, emit))
 
 
 def product_of_dequantized(op: BlockwiseMatMulOp | BlockwiseMatMulIntegerOp, emit: Emitter) -> SSAValue:
@@ -93,7 +99,8 @@ def product_of_dequantized(op: BlockwiseMatMulOp | BlockwiseMatMulIntegerOp, emi
         rows = rounded_rows(op.left, integer(op.block), left_bits, emit).dequantized(integer(op.block), emit)
     numbers = emit(BlockwiseDequantizeOp, *op.quantized(), *op.factors(), **op.form())
     product = emit(MatMulOp, rows, numbers, op.bias, transpose_right=True)
-    return emit(AddOp, product, _other_sums(op, emit)) if isinstance(op, BlockwiseMatMulIntegerOp) else product
+    has_sums = isinstance(op, BlockwiseMatMulIntegerOp) and op.table is None
+    return emit(AddOp, product, _other_sums(op, emit)) if has_sums else product
 
 
 def _rows(op: BlockwiseMatMulIntegerOp) -> RoundedRows:
@@ -133,6 +140,8 @@ def _unpacked(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
     if bits == HALF_BITS:
         return _halves(packed, emit)
     *outer, size = sizes_of(packed)
+    if len(planes := planes_of(bits)) > 1:
+        return _joined_planes(packed, planes, emit)
     mask = emit.splat((1 << bits) - 1, ui8)
     parts: list[SSAValue] = []
     for shift in range(0, 8, bits):
@@ -142,6 +151,15 @@ def _unpacked(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
         parts.append(emit(ReshapeOp, emit(BitwiseAndOp, moved, mask), shape=(*outer, size, 1)))
     joined = emit(ConcatOp, parts, axis=len(outer) + 1)
     return emit(ReshapeOp, joined, shape=(*outer, size * len(parts)))
+
+
+def _joined_planes(packed: SSAValue, planes: Sequence[int], emit: Emitter) -> SSAValue:
+    """Unpack the lowest bits of values and the others, which lie behind them, and join them."""
+    size = size_along(packed, -1)
+    begin = size * planes[0] // sum(planes)
+    low = _unpacked(_cut(packed, 0, begin, emit), planes[0], emit)
+    high = _unpacked(_cut(packed, begin, size, emit), planes[1], emit)
+    return emit(BitwiseOrOp, low, emit(BitShiftOp, high, emit.splat(planes[0], ui8), direction="left"))
 
 
 def _halves(packed: SSAValue, emit: Emitter) -> SSAValue:

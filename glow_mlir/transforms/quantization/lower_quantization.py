@@ -12,6 +12,8 @@ from xdsl.ir import SSAValue
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.signed_weights import signed_weights
 from glow_mlir.constants.storage import splat_array
+from glow_mlir.constants.table_entries import BYTE_BITS, TableEntries
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import byte_width, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulIntegerOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -21,7 +23,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.properties import flag, integer, ints
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
@@ -171,6 +173,22 @@ class ProductOfRunTimeBlocks(Pattern):
         rewriter.replace(op, (), [product_of_dequantized(op, rewriter.emit)])
 
 
+class WidenTables(Pattern):
+    """Store the entries of tables as bytes where a target has no instruction that looks them up."""
+
+    @rooted
+    def match_and_rewrite(self, op: BlockwiseProduct, rewriter: Rewriter, /) -> None:
+        codes = rewriter.storage.deferred(op.codes)
+        if op.table is None or codes is None or rewriter.function.target.byte_tables:
+            return
+        op.operands[list(op.operands).index(op.codes)] = rewriter.emit.stored(
+            TableEntries(codes, ints(op.table)), op.codes.name_hint or "weights"
+        )
+        op.properties["bits"] = to_attribute(BYTE_BITS)
+        del op.properties["table"]
+        rewriter.notify_op_modified(op)
+
+
 class StoreSplats(Pattern):
     """Turn splat weights and splat parameters of blocks into constants: kernels read packed ones."""
 
@@ -199,4 +217,6 @@ class LowerQuantizationPass(PatternPass):
     """
 
     name = "lower-quantization"
-    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), MultiplyDequantized(), StoreSplats())),)
+    WALKS = (
+        Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), MultiplyDequantized(), StoreSplats(), WidenTables())),
+    )

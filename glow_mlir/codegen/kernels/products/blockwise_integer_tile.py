@@ -24,13 +24,12 @@ from glow_mlir.codegen.kernels.products.dot_products import (
     Parts,
     ReducingInstruction,
 )
+from glow_mlir.codegen.kernels.products.packed_values import BYTE_BITS
 from glow_mlir.codegen.kernels.products.tile_store import row_addresses
-from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, DOT_GROUP_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.dialects.glow_high.blockwise import LARGEST, LOW_BITS
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
-
-BYTE_BITS = DOT_GROUP_BITS // DOT_GROUP_BYTES
 
 
 def dot_instruction(target: Target) -> DotInstruction | None:
@@ -80,8 +79,9 @@ class BlockwiseIntegerTile(BlockwiseTile):
 
     @property
     def is_signed(self) -> bool:
-        """Whether weights are multiplied as signed bytes, less half of their range."""
-        return self.bits == BYTE_BITS and self.instruction is not None and self.instruction.is_left_signed
+        """Whether weights are multiplied as signed bytes: entries of tables, or less half of their range."""
+        has_signs = self.bits == BYTE_BITS or bool(self.table)
+        return has_signs and self.instruction is not None and self.instruction.is_left_signed
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         rows = {name: row_addresses(b, self, given, name, element) for name, element in self.row_operands.items()}
@@ -96,21 +96,21 @@ class BlockwiseIntegerEmission(BlockwiseEmission):
     rows: Mapping[str, Sequence[Value]]
 
     def block(self, number: Value, state: Sequence[Value], size: int) -> list[Value]:
-        b, kernel = self.b, self.kernel
+        b, kernel, values = self.b, self.kernel, self.kernel.packed_values
         *totals, packed = state
-        unrolled = kernel_costs(b.target).blockwise_groups
-        whole, rest = divmod(size * kernel.bits // DOT_GROUP_BITS, unrolled)
+        unrolled = max(1, kernel_costs(b.target).blockwise_groups // values.words)
+        whole, rest = divmod(size // values.count, unrolled)
         sums = self.sums(number)
         accumulators = self._first(sums)
         first = number * kernel.block
         if whole > 1:
             with b.loop(0, whole, carried=[*accumulators, packed]) as loop:
                 *inner, address = loop.values
-                start = first + loop.index * (unrolled * self._values)
-                loop.set(*self._dot_groups(start, inner, address, unrolled))
+                start = first + loop.index * (unrolled * values.count)
+                loop.set(*self._units(start, inner, address, unrolled))
             *accumulators, packed = loop.results
-            first, whole = first + whole * unrolled * self._values, 0
-        *accumulators, packed = self._dot_groups(first, accumulators, packed, whole * unrolled + rest)
+            first, whole = first + whole * unrolled * values.count, 0
+        *accumulators, packed = self._units(first, accumulators, packed, whole * unrolled + rest)
         return [*self.scaled(number, accumulators, sums, totals), packed]
 
     def sums(self, number: Value) -> list[Value]:
@@ -141,14 +141,9 @@ class BlockwiseIntegerEmission(BlockwiseEmission):
         return [self.b.cast(self.b.splat(total, self.kernel.tile.lanes), f32) for total in sums]
 
     @cached_property
-    def _values(self) -> int:
-        """The number of values in a dot group of a column."""
-        return DOT_GROUP_BITS // self.kernel.bits
-
-    @cached_property
     def _zero(self) -> int:
         """The value that stands for 0 in blocks without zero points, as it is multiplied."""
-        return 0 if self.kernel.is_signed else 1 << self.kernel.bits - 1
+        return -self.kernel.packed_values.smallest(signed=self.kernel.is_signed)
 
     def _first(self, sums: Sequence[Value]) -> list[Value]:
         """Return the first accumulators of a block, plane by plane: the lowest ones have the zero point, if known."""
@@ -161,34 +156,26 @@ class BlockwiseIntegerEmission(BlockwiseEmission):
         others = [zero] * (len(self.kernel.planes) - 1) * kernel.rows
         return [start for start in (*lowest, *others) for _ in range(kernel.vectors)]
 
-    def _dot_groups(self, start: Value, accumulators: Sequence[Value], address: Value, count: int) -> list[Value]:
-        """Add some dot groups of each column; return the accumulators, and the address of the next dot groups."""
-        found, pairs = list(accumulators), self.kernel.pairs
-        fields = BYTE_BITS // self.kernel.bits
-        together = max(
-            1, count if pairs is None else pairs.most(LARGEST[BYTE_BITS], (1 << self.kernel.bits) - 1) // fields
-        )
-        for begin in range(0, count, together):
-            sums: list[Value | None] | None = None
-            if pairs is not None:
-                sums = [None for _ in found]
-            for index in range(begin, min(begin + together, count)):
-                words = self._words(address)
-                at = start + index * self._values
-                for field in range(fields):
-                    self._add(found, sums, [self._weights(word, field) for word in words], at + field * DOT_GROUP_BYTES)
-                address = address.at(self.kernel.tile.panel, i32)
-            if pairs is not None and sums is not None:
+    def _units(self, start: Value, accumulators: Sequence[Value], address: Value, count: int) -> list[Value]:
+        """Add some units of each column; return the accumulators, and the address of the next units."""
+        found, pairs, values = list(accumulators), self.kernel.pairs, self.kernel.packed_values
+        # As many products of pairs are added as words hold.
+        quads = count * values.quads
+        together = quads if pairs is None else pairs.most(LARGEST[BYTE_BITS], values.largest_byte)
+        sums: list[Value | None] = [None for _ in found]
+        words: list[list[Value]] = []
+        for number in range(quads):
+            place = number % values.quads
+            if not place:
+                words = self.loaded(address)
+                words = words if self.kernel.is_signed else [values.unsigned(each) for each in words]
+                address = address.at(values.words * self.kernel.tile.panel, i32)
+            weights = [self._weights(each, place) for each in words]
+            self._add(found, None if pairs is None else sums, weights, start + number * DOT_GROUP_BYTES)
+            if pairs is not None and ((number + 1) % max(together, 1) == 0 or number + 1 == quads):
                 found = [self._widened(total, pair, pairs) for total, pair in zip(found, sums, strict=True)]
+                sums = [None for _ in found]
         return [*found, address]
-
-    def _words(self, address: Value) -> list[Value]:
-        """Load a dot group of each column, as its values are multiplied."""
-        lanes = self.kernel.tile.lanes
-        type_, align = vector(i32, lanes), DOT_GROUP_BYTES * lanes
-        words = [address.at(v * lanes, i32).load(type_, align=align) for v in range(self.kernel.vectors)]
-        self.fetch(address)
-        return words if self.kernel.is_signed else [word ^ self.halves for word in words]
 
     def _add(
         self, accumulators: list[Value], pairs: list[Value | None] | None, weights: Sequence[Parts], start: Value
@@ -218,16 +205,14 @@ class BlockwiseIntegerEmission(BlockwiseEmission):
         ones = self.b.constant(1, pair.type)
         return total + self.b.intrinsic(instruction.widen, (pair, ones), total.type)
 
-    def _weights(self, word: Value, field: int) -> Parts:
-        """The factors of four values of each column, each the same bits of a byte."""
-        b, bits = self.b, self.kernel.bits
-        moved = b.lshr(word, bits * field) if field else word
-        mask = ((1 << bits) - 1) * 0x01010101
-        alone = moved if bits == BYTE_BITS else moved & mask
+    def _weights(self, words: Sequence[Value], number: int) -> Parts:
+        """The factors of four values of each column."""
+        b, values, signed = self.b, self.kernel.packed_values, self.kernel.is_signed
+        alone = values.looked_up(b, values.quad(b, words, number), signed=signed)
         if self.kernel.pairs is not None:
             return (b.bitcast(alone, i8),)
         if self.kernel.instruction is not None:
-            return self.kernel.instruction.parts(b, alone, signed=self.kernel.is_signed)
+            return self.kernel.instruction.parts(b, alone, signed=signed)
         bytes_ = [b.lshr(alone, BYTE_BITS * index) if index else alone for index in range(DOT_GROUP_BYTES)]
         return tuple(byte & 0xFF for byte in bytes_)
 

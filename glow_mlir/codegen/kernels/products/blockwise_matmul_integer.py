@@ -10,18 +10,19 @@ from typing import ClassVar
 from glow_mlir.codegen.builder.amx import MAX_ROWS
 from glow_mlir.codegen.builder.types import f32, i8
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.products.blockwise_integer_tile import BYTE_BITS, BlockwiseIntegerTile, dot_instruction
+from glow_mlir.codegen.kernels.products.blockwise_integer_tile import BlockwiseIntegerTile, dot_instruction
 from glow_mlir.codegen.kernels.products.blockwise_product import BlockwiseProductKernel
 from glow_mlir.codegen.kernels.products.blockwise_strip import COLUMNS, INSTRUCTION, BlockwiseStrip
 from glow_mlir.codegen.kernels.products.dot_products import MULTIPLY_ADDS_F32, pair_instruction
 from glow_mlir.codegen.kernels.products.gemm import TILE_PRODUCTS
+from glow_mlir.codegen.kernels.products.packed_values import BYTE_BITS, PackedValues
 from glow_mlir.codegen.kernels.products.tile_products import TILE_INSTRUCTIONS
 from glow_mlir.codegen.kernels.products.tiles import Tile, tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Buffer, Choice, Tiles, tiles_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.blockwise import LARGEST, BlockwiseMatMulIntegerOp
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
@@ -58,7 +59,7 @@ class BlockwiseMatMulIntegerKernel(BlockwiseProductKernel[BlockwiseMatMulInteger
         return replace(plain, vectors=vectors, rows=max(1, min(fitting, costs.blockwise_rows)))
 
     def micro_kernel(self, op: BlockwiseMatMulIntegerOp, target: Target) -> BlockwiseIntegerTile:
-        tile = self.tile(op, target)
+        tile, values = self.tile(op, target), PackedValues(integer(op.bits), ints(op.table))
         return BlockwiseIntegerTile(
             MULTIPLY_ADDS_F32,
             tile,
@@ -66,7 +67,7 @@ class BlockwiseMatMulIntegerKernel(BlockwiseProductKernel[BlockwiseMatMulInteger
             tile.vectors,
             wide=op.left_low is not None,
             instruction=dot_instruction(target),
-            pairs=pair_instruction(target, LARGEST[BYTE_BITS], (1 << integer(op.bits)) - 1),
+            pairs=pair_instruction(target, LARGEST[BYTE_BITS], values.largest_byte),
         )
 
     def strip(self, op: BlockwiseMatMulIntegerOp, target: Target) -> BlockwiseStrip | None:

@@ -24,11 +24,11 @@ from glow_mlir.codegen.selection.pack_operands import whole_constant
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.layouts import CodeCells, matrix_panels
 from glow_mlir.constants.storage import Storage
-from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
+from glow_mlir.constants.sub_byte_values import unit_values
 from glow_mlir.dialects.element_types import signless, ui8
 from glow_mlir.dialects.glow_high.blockwise import FACTORS, PARAMETERS, BlockwiseMatMulIntegerOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of, size_along
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
@@ -64,7 +64,9 @@ class BlockwiseProductKernel(Kernel[ProductT], Generic[ProductT]):
             return False
         values = [getattr(op, name) for name in (*self.ROWS, "result")]
         rows = all(has_unit_stride(value) for value in values if value is not None)
-        whole = op.plain_shape("codes")[1] % DOT_GROUP_BYTES == 0
+        bits, block = integer(op.bits), integer(op.block)
+        unit = unit_values(bits)
+        whole = op.plain_shape("codes")[1] % (unit * bits // 8) == 0 and block % unit == 0
         return whole and rows and (op.bias is None or is_dense(op.bias))
 
     def candidates(self, op: ProductT, storage: Storage, target: Target) -> Sequence[Tiles]:
@@ -155,8 +157,10 @@ class _Product:
         weights, tile = columns.weights, strip.tile
         if scratch := call.many("scratch"):
             weights = scratch[0].pointer
-            unpacked = UnpackedPanel(integer(call.op.bits), tile.panel, tile.lanes, self.variant(strip).unsigned)
-            unpacked.call(b, packed=columns.weights, unpacked=weights, dot_groups=call.one("codes").shape[1])
+            variant = self.variant(strip)
+            values, dot_groups = variant.packed_values, call.one("codes").shape[1]
+            unpacked = UnpackedPanel(values, tile.panel, tile.lanes, variant.unsigned)
+            unpacked.call(b, packed=columns.weights, unpacked=weights, units=dot_groups // values.words)
         vectors: list[Columns] = []
         for number in range(columns.vectors):
             skipped, is_last = number * tile.lanes, number == columns.vectors - 1
@@ -248,5 +252,6 @@ class _Product:
             scale_factors=elements.get("scale_factors"),
             minimum_factors=elements.get("minimum_factors"),
             spans=tuple(spans),
+            table=ints(call.op.table),
             bias=operands.bias is not None,
         )

@@ -25,13 +25,10 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import i8, i32, index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.kernels.products.blockwise_integer_tile import (
-    BYTE_BITS,
-    BlockwiseIntegerEmission,
-    BlockwiseIntegerTile,
-)
+from glow_mlir.codegen.kernels.products.blockwise_integer_tile import BlockwiseIntegerEmission, BlockwiseIntegerTile
+from glow_mlir.codegen.kernels.products.packed_values import BYTE_BITS, PackedValues
 from glow_mlir.codegen.kernels.products.tile_store import TileStore, row_addresses
-from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, DOT_GROUP_BYTES
+from glow_mlir.constants.sub_byte_values import DOT_GROUP_BYTES
 from glow_mlir.support.dataclass import dataclass
 
 INSTRUCTION = "tdpbssd"
@@ -53,37 +50,34 @@ _LEFT_REST, _RIGHT_REST = (5, 6), 7
 @dataclass(frozen=True)
 class UnpackedPanel(SharedFunction):
     """
-    The function that unpacks a panel of weights of `bits` bits, in vectors of `lanes` columns, to bytes, which are
-    signed, less half of their range, unless `unsigned`: `[dot groups, panel, 4]`.
+    The function that unpacks a panel of weights, in vectors of `lanes` columns, to bytes, which are signed, entries of
+    tables or less half of their range, unless `unsigned`: `[dot groups, panel, 4]`.
     """
 
-    bits: int
+    values: PackedValues
     panel: int
     lanes: int
     unsigned: bool = False
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
-        return [("packed", ptr), ("unpacked", ptr), ("dot_groups", index_type)]
+        return [("packed", ptr), ("unpacked", ptr), ("units", index_type)]
 
     @property
     def readable(self) -> str:
-        return f"unpack.{'u' if self.unsigned else 'i'}{self.bits}"
+        return f"unpack.{'u' if self.unsigned else 'i'}{self.values.bits}{'.table' if self.values.table else ''}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        half, fields = 1 << self.bits - 1, BYTE_BITS // self.bits
-        halves = sum(half << at for at in range(0, DOT_GROUP_BITS, self.bits)) - (1 << DOT_GROUP_BITS)
-        mask = ((1 << self.bits) - 1) * 0x01010101
-        type_, align = vector(i32, self.lanes), DOT_GROUP_BYTES * self.lanes
-        with b.loop(0, given["dot_groups"]) as number:
+        values, align = self.values, DOT_GROUP_BYTES * self.lanes
+        with b.loop(0, given["units"]) as number:
             for first in range(0, self.panel, self.lanes):
-                word = given["packed"].at(number * self.panel + first, i32).load(type_, align=align) ^ halves
-                for field in range(fields):
-                    moved = b.lshr(word, self.bits * field) if field else word
-                    values = b.bitcast(moved & mask, i8)
-                    values = values if self.unsigned else values - half
-                    place = (number * fields + field) * self.panel + first
-                    given["unpacked"].at(place, i32).store(values, align=align)
+                packed = given["packed"].at(number * (values.words * self.panel) + first, i32)
+                words = values.unsigned(values.loaded(b, packed, self.lanes, self.panel))
+                for quad in range(values.quads):
+                    found = b.bitcast(values.looked_up(b, values.quad(b, words, quad), signed=True), i8)
+                    found = found if self.unsigned or values.table else found - (1 << values.bits - 1)
+                    place = (number * values.quads + quad) * self.panel + first
+                    given["unpacked"].at(place, i32).store(found, align=align)
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,15 @@ from glow_mlir.codegen.builder.types import f32, i8, i32, index_type, ptr, vecto
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import permute_floats
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.products.packed_values import BYTE_BITS, PackedValues
 from glow_mlir.codegen.kernels.products.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.math.float_bits import decoded
 from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, DOT_GROUP_BYTES
 from glow_mlir.dialects.element_types import byte_width, is_unsigned, signless
-from glow_mlir.dialects.glow_high.blockwise import FACTORS, HALF_BITS, PARAMETERS
+from glow_mlir.dialects.glow_high.blockwise import FACTORS, HALF_BITS, PARAMETERS, TABLE_BITS
 from glow_mlir.dialects.narrow_floats import semantics_of
 from glow_mlir.support.dataclass import dataclass
-
-TABLE_BITS = 4
-"""The width of quantized values whose decoded numbers, as f32, fit in a register of 512 bits."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class BlockwiseTile(StoredTile, SharedFunction):
 
     Quantized values have `bits` bits; a block has `block` values, and a last one of `rest` values if that is not 0.
     `scales`, `zero_points`, `minima` and the factors are the element types of the parameters of blocks, `None` for
-    those that blocks lack; `spans` are the numbers of blocks that share a factor of scales, and of minima. With `bias`,
-    accumulators start at the bias.
+    those that blocks lack; `spans` are the numbers of blocks that share a factor of scales, and of minima. Values stand
+    for the entries of a `table`, if there is one. With `bias`, accumulators start at the bias.
     """
 
     bits: int = 8
@@ -55,7 +53,13 @@ class BlockwiseTile(StoredTile, SharedFunction):
     scale_factors: Attribute | None = None
     minimum_factors: Attribute | None = None
     spans: tuple[int, ...] = (0, 0)
+    table: tuple[int, ...] = ()
     bias: bool = False
+
+    @property
+    def packed_values(self) -> PackedValues:
+        """How quantized values lie in a panel."""
+        return PackedValues(self.bits, self.table)
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
@@ -79,7 +83,7 @@ class BlockwiseTile(StoredTile, SharedFunction):
     @property
     def values(self) -> str:
         """A readable name of the type of quantized values."""
-        return f"i{self.bits}"
+        return f"i{self.bits}{'.table' if self.table else ''}"
 
 
 @dataclass(frozen=True)
@@ -148,11 +152,14 @@ class BlockwiseEmission(ABC):
                 found.append(b.load_masked(address, type_, mask))
         return found * kernel.rows
 
-    @cached_property
-    def halves(self) -> int:
-        """A word with half of the range in the bits of each value of a dot group, which packed values lack."""
-        half, positions = 1 << self.kernel.bits - 1, range(0, DOT_GROUP_BITS, self.kernel.bits)
-        return sum(half << position for position in positions) - (1 << DOT_GROUP_BITS)
+    def loaded(self, address: Value) -> list[list[Value]]:
+        """Load the words of a unit of each column, as they are packed, and fetch later ones."""
+        kernel, values = self.kernel, self.kernel.packed_values
+        lanes, panel = kernel.tile.lanes, kernel.tile.panel
+        words = [values.loaded(self.b, address.at(v * lanes, i32), lanes, panel) for v in range(kernel.vectors)]
+        for index in range(values.words):
+            self.fetch(address.at(index * panel, i32) if index else address)
+        return words
 
     def fetch(self, address: Value) -> None:
         """Prefetch the cache lines of a later dot group of each column."""
@@ -206,10 +213,12 @@ class _Emission(BlockwiseEmission):
         b, kernel = self.b, self.kernel
         if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
             return None
-        numbers = [*map(float, range(8)), *map(float, range(-8, 0))]
+        half = 1 << TABLE_BITS - 1
+        entries = kernel.table or range(-half, half)
+        numbers = [float(entries[bits ^ half]) for bits in range(1 << TABLE_BITS)]
         if kernel.value_type is not None:
             kind = cast(ReducedPrecisionFloatType, kernel.value_type)
-            numbers = [kind.decode_bits(bits ^ 1 << TABLE_BITS - 1) for bits in range(1 << TABLE_BITS)]
+            numbers = [kind.decode_bits(bits ^ half) for bits in range(1 << TABLE_BITS)]
         return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
 
     def block(self, number: Value, state: Sequence[Value], size: int) -> list[Value]:
@@ -218,12 +227,13 @@ class _Emission(BlockwiseEmission):
         first = number * kernel.block
         zero = b.constant(0.0, vector(f32, kernel.tile.lanes))
         start = [zero] * (kernel.rows * kernel.vectors)
-        with b.loop(0, size * kernel.bits // DOT_GROUP_BITS, carried=[*start, packed]) as dot_groups:
-            *accumulators, address = dot_groups.values
-            start = first + dot_groups.index * (DOT_GROUP_BITS // kernel.bits)
-            following = address.at(kernel.tile.panel, i32)
-            dot_groups.set(*self._dot_group([row.at(start, f32) for row in rows], accumulators, address), following)
-        *accumulators, packed = dot_groups.results
+        values = kernel.packed_values
+        with b.loop(0, size // values.count, carried=[*start, packed]) as units:
+            *accumulators, address = units.values
+            start = first + units.index * values.count
+            following = address.at(values.words * kernel.tile.panel, i32)
+            units.set(*self._unit([row.at(start, f32) for row in rows], accumulators, address), following)
+        *accumulators, packed = units.results
         scales, rows = self.parameters("scales", number), [row.at(first, f32) for row in rows]
         if kernel.zero_points is not None:
             half = float(1 << kernel.bits - 1)
@@ -237,10 +247,9 @@ class _Emission(BlockwiseEmission):
             totals = self._with_sums(rows, size, [b.fma(scale, half, least) for scale, least in minima], totals)
         return [*totals, packed]
 
-    def _dot_group(self, rows: Sequence[Value], accumulators: Sequence[Value], start: Value) -> list[Value]:
-        """Add the products of a dot group of each column."""
+    def _unit(self, rows: Sequence[Value], accumulators: Sequence[Value], start: Value) -> list[Value]:
+        """Add the products of a unit of each column."""
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
-        self.fetch(start)
         found = list(accumulators)
         for index, numbers in enumerate(self._halves(start) if kernel.bits == HALF_BITS else self._numbers(start)):
             for row, address in enumerate(rows):
@@ -255,34 +264,41 @@ class _Emission(BlockwiseEmission):
         kernel, lanes = self.kernel, self.kernel.tile.lanes
         assert kernel.value_type is not None
         type_ = vector(kernel.value_type, lanes)
+        self.fetch(start)
         for index in range(DOT_GROUP_BITS // HALF_BITS):
             row = start.at(index * kernel.tile.panel, kernel.value_type)
             loaded = [row.at(v * lanes, kernel.value_type).load(type_, align=2 * lanes) for v in range(kernel.vectors)]
             yield [widen(self.b, value) for value in loaded]
 
     def _numbers(self, start: Value) -> Iterator[list[Value]]:
-        """Load a dot group of each column, and decode one value of each column at a time."""
-        kernel, lanes = self.kernel, self.kernel.tile.lanes
-        type_ = vector(i32, lanes)
-        words = [start.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
+        """Load a unit of each column, and decode one value of each column at a time."""
+        b, kernel, values = self.b, self.kernel, self.kernel.packed_values
+        units = self.loaded(start)
         if kernel.value_type is not None and self._table is None:
-            words = [word ^ self.halves for word in words]
-        for index in range(DOT_GROUP_BITS // kernel.bits):
-            byte, field = index % DOT_GROUP_BYTES, index // DOT_GROUP_BYTES
-            yield [self._number(word, 8 * byte + kernel.bits * field) for word in words]
+            units = [values.unsigned(words) for words in units]
+        if values.words == 1 and (self._table is not None or not kernel.table):
+            for index in range(values.count):
+                byte, field = index % DOT_GROUP_BYTES, index // DOT_GROUP_BYTES
+                yield [self._number(word, BYTE_BITS * byte + kernel.bits * field, kernel.bits) for (word,) in units]
+            return
+        bits = BYTE_BITS if kernel.table else kernel.bits
+        for number in range(values.quads):
+            quads = [values.looked_up(b, values.quad(b, words, number), signed=True) for words in units]
+            for byte in range(DOT_GROUP_BYTES):
+                yield [self._number(quad, BYTE_BITS * byte, bits) for quad in quads]
 
-    def _number(self, word: Value, position: int) -> Value:
+    def _number(self, word: Value, position: int, bits: int) -> Value:
         """
-        Decode the value that begins at a bit of a dot group: an integer less half of its range, or a float.
+        Decode the value of some bits that begins at a bit of a word: an integer less half of its range, or a float.
         """
         low = self.b.lshr(word, position) if position else word
         if self._table is not None:
             return permute_floats(self.b, self._table, low)
         if self.kernel.value_type is not None:
             return decoded(self.b, low, semantics_of(self.kernel.value_type))
-        above = DOT_GROUP_BITS - self.kernel.bits - position
+        above = DOT_GROUP_BITS - bits - position
         shifted = self.b.shl(word, above) if above else word
-        return self.b.cast(self.b.ashr(shifted, DOT_GROUP_BITS - self.kernel.bits), f32)
+        return self.b.cast(self.b.ashr(shifted, DOT_GROUP_BITS - bits), f32)
 
     def _with_sums(
         self, rows: Sequence[Value], size: int, offsets: Sequence[Value], accumulators: Sequence[Value]

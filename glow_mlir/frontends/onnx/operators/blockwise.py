@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.sub_byte_values import DOT_GROUP_BITS, pack_sub_bytes, unpack_sub_bytes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
-from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.glow_high.blockwise import FEWEST, WHOLE_WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import BitShiftOp, BitwiseAndOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -67,8 +67,8 @@ _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 
 def fault_of_blocks(bits: int, block: int) -> str | None:
     """Why `block` quantized values of `bits` bits in a block are not supported; `None` if they are."""
-    if bits not in WIDTHS:
-        return f"quantized values of {bits} bits are not supported, only of {', '.join(map(str, WIDTHS))}"
+    if bits not in WHOLE_WIDTHS:
+        return f"quantized values of {bits} bits are not supported, only of {', '.join(map(str, WHOLE_WIDTHS))}"
     if block < FEWEST or block & (block - 1):
         return f"blocks of {block} values are not supported, only powers of two from {FEWEST}"
     return None

@@ -4,7 +4,7 @@
 // RUN: glow-opt %s -p glow-high-to-glow-low | filecheck %s --check-prefix=LOW
 
 // LOW-LABEL:   glow_low.func @numbers(
-glow_high.func @numbers(%c: tensor<2x3x24xui8>, %s: tensor<2x3x3xf16>, %z: tensor<2x3x3xui8>) -> (tensor<2x3x48xf32>, tensor<2x3x96xf32>) {
+glow_high.func @numbers(%c: tensor<2x3x24xui8>, %s: tensor<2x3x3xf16>, %z: tensor<2x3x3xui8>, %q: tensor<2x3x2xf16>) -> (tensor<2x3x48xf32>, tensor<2x3x96xf32>) {
   // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s {bits = 4, block = 16}
   %w = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16} : tensor<2x3x48xf32>
   // A last block with fewer codes, and zero points.
@@ -13,6 +13,11 @@ glow_high.func @numbers(%c: tensor<2x3x24xui8>, %s: tensor<2x3x3xf16>, %z: tenso
 
   // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s, @in %z {bits = 2, block = 32}
   %v = glow_high.blockwise_dequantize %c, %s, %z {bits = 2, block = 32} : tensor<2x3x96xf32>
+  // Two planes, and a table.
+  // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %q {bits = 6, block = 16}
+  %p = glow_high.blockwise_dequantize %c, %q {bits = 6, block = 16} : tensor<2x3x32xf32>
+  // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s {bits = 4, block = 16, table = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]}
+  %t = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16, table = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]} : tensor<2x3x48xf32>
   glow_high.return %w, %v
 }
 
