@@ -48,7 +48,7 @@ IGNORED = frozenset((
     "lora_alpha", "alpha_pattern", "use_rslora",
 ))  # fmt: skip
 """
-Entries that may have any value: those that are read, and those that say how an adapter was made and which tensors it has.
+Entries that may have any value: those that are read, and those that say how an adapter was made, or what it is for.
 
 Any other, such as `use_dora`, `alora_invocation_tokens` or one that is not known, has to be empty or false.
 """
