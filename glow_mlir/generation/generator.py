@@ -12,7 +12,8 @@ import numpy as np
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.decoders.adapters import Adapter
-from glow_mlir.frontends.decoders.models import open_model
+from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
+from glow_mlir.frontends.decoders.models import DecoderModel, open_model
 from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
@@ -26,7 +27,9 @@ from glow_mlir.generation.text_files import template_of, tokenizer_of
 from glow_mlir.generation.token_sequence import TokenSequence, append
 from glow_mlir.generation.turn_ends import ends_of_template
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
+from glow_mlir.support.activity import caution
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.file_kinds import GENAI
 from glow_mlir.support.parallel_work import both, in_pauses
 
 ROWS = 512
@@ -90,6 +93,7 @@ class Generator:
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
         self.model = model = open_model(path).bounded(context, CONTEXT)
+        _tell_unused(model)
         # The session needs the digests of the files, which another thread computes meanwhile.
         _, self.tokenizer = both(lambda: model.origin(by_content=True), lambda: tokenizer_of(model, tokenizer))
         self.template: ChatTemplate | None = template_of(model, self.tokenizer, template)
@@ -269,6 +273,14 @@ class _Calls:
     def logits(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """Logits [outputs, vocabulary]."""
         return self._session.run(None, inputs)[0]
+
+
+def _tell_unused(model: DecoderModel) -> None:
+    """Say which settings of a folder are not used, since all models have the same defaults of a request."""
+    if isinstance(model.source, GenaiFolder) and model.source.unused:
+        given = ", ".join(f"{name}={value!r:.40}" for name, value in model.source.unused.items())
+        hint = "requests choose how tokens are chosen"
+        caution(OptionError(f"not used: {given}", file=str(model.path / GENAI), node="search", hint=hint))
 
 
 def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:

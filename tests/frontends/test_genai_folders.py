@@ -149,6 +149,23 @@ def test_descriptions_of_anything_else_are_refused_by_name(
     assert "genai_config.json" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("search", "unused"),
+    [
+        ({"do_sample": False, "temperature": 0.6, "top_k": 50, "num_beams": 1, "max_length": 9}, []),
+        ({"do_sample": True, "temperature": 0.6, "top_k": 50, "top_p": 1.0}, ["temperature", "top_k"]),
+        ({"repetition_penalty": 1.1, "num_beams": 4, "colour": 3}, ["repetition_penalty", "num_beams"]),
+    ],
+)
+def test_settings_of_search_that_are_not_used_are_known(
+    search: dict[str, Any], unused: list[str], tmp_path: Path
+) -> None:
+    write_description(tmp_path, search=search)
+    (tmp_path / "model.onnx").touch()
+    source: Any = open_model(tmp_path).source
+    assert list(source.unused) == unused
+
+
 def changed(folder: Path, change: Any) -> Path:
     """The folder with a changed graph."""
     model = onnx.load_model(folder / "model.onnx", load_external_data=False)
