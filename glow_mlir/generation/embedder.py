@@ -184,9 +184,12 @@ class Embedder:
             known = ", ".join(self.prompts) or "none"
             raise InputError(f"there is no prompt '{name}'", hint=f"prompts are {known}")
         frame = self.tokenizer.frame
-        ids = self.tokenizer.encode(self.prompts.get(name, "") + text, begin=True, end=True)
-        if truncate and len(ids) > self.context:
-            ids = [*ids[: self.context - len(frame.behind)], *frame.behind]
+        whole = self.prompts.get(name, "") + text
+        ids = self.tokenizer.encode(whole.lower() if self.pooling.is_lower else whole, begin=True, end=True)
+        if (surplus := len(ids) - self.context) > 0 and truncate:
+            begin, end = len(frame.before), len(ids) - len(frame.behind)
+            cut = begin if self.pooling.cuts_front else max(end - surplus, begin)
+            ids = [*ids[:cut], *ids[cut + surplus :]]
         return self._checked(ids, truncate=False)
 
     def pair_of(self, query: str, document: str, *, truncate: bool = False) -> PackedText:

@@ -21,7 +21,12 @@ from glow_mlir.frontends.gguf.file import GgufFile
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
-MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
+MODULES, PROMPTS, SETTINGS = "modules.json", "config_sentence_transformers.json", "tokenizer_config.json"
+
+NETWORKS = tuple(
+    f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")
+)
+"""Names of the file that describes the network as a module; others than the first are old."""
 
 REDUCERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": lambda rows: rows.mean(axis=0, dtype=np.float64).astype(np.float32),
@@ -71,13 +76,17 @@ class Pooling:
 
     - `kind`: a name of `REDUCERS`; `dense`: the layers behind it.
     - `is_normalized`: whether vectors have the length 1.
-    - `length`: the number of tokens of a text, if the files say one; `prompts`: texts to begin with, by name.
+    - `length`: the number of tokens of a text, if the files say one; `cuts_front`: whether longer texts lose their
+      beginning; `is_lower`: whether texts are in small letters.
+    - `prompts`: texts to begin with, by name.
     """
 
     kind: str
     is_normalized: bool = True
     dense: tuple[Dense, ...] = ()
     length: int | None = None
+    cuts_front: bool = False
+    is_lower: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     default_prompt: str = ""
     """The name of the prompt that all texts begin with; empty for none."""
@@ -176,16 +185,29 @@ def of_folder(folder: Path) -> Pooling:
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
-    return Pooling(kind, is_normalized, tuple(dense), _length(folder), prompts, default, is_declared=True)
+    texts = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
+    return Pooling(kind, is_normalized, tuple(dense), is_declared=True, **texts)
 
 
-def _length(folder: Path) -> int | None:
-    """The number of tokens that texts are cut to."""
-    path = network_path(folder) / LENGTH
-    length = read_json(path).get("max_seq_length") if path.is_file() else None
+def _texts(folder: Path) -> dict[str, Any]:
+    """How the texts of a network are cut and written: fields of `Pooling`."""
+    path = next((folder / name for name in NETWORKS if (folder / name).is_file()), None)
+    network = {} if path is None else read_json(path)
+    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    length = network.get("max_seq_length")
     if length is not None and (type(length) is not int or length < 1):
         raise ModelError("max_seq_length must be a size", file=str(path))
-    return length
+    # Tokenizers without a limit have a number that is larger than any.
+    limit = settings.get("model_max_length")
+    return {
+        "length": limit if length is None and type(limit) is int and 0 < limit < MAX_LENGTH else length,
+        "cuts_front": settings.get("truncation_side") == "left",
+        "is_lower": network.get("do_lower_case") is True,
+    }
+
+
+MAX_LENGTH = 1 << 24
+"""Larger numbers of tokens are no limit."""
 
 
 def _kind(path: Path) -> str:

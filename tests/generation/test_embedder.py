@@ -142,6 +142,24 @@ def test_a_folder_of_sentence_transformers(tmp_path: Path) -> None:
         embedder.embed(TEXTS, prompt="other")
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_settings_of_a_tokenizer_say_how_texts_are_cut(side: str, tmp_path: Path) -> None:
+    """As newer versions of sentence-transformers write the longest text; old ones have other names of the file."""
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of, write_json
+
+    model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
+    tokenizer.normalizer = None
+    folder = save(tmp_path, model, tokenizer, ("Pooling",), pooling_mode_mean_tokens=True)
+    write_json(folder / "tokenizer_config.json", {"model_max_length": 7, "truncation_side": side})
+    write_json(folder / "sentence_roberta_config.json", {"max_seq_length": None, "do_lower_case": True})
+    embedder = Embedder(folder, **FORMS)
+    assert embedder.context == 7
+    ids = tokenizer.encode("the cat sat on dog w1 w7").ids
+    left = ids[1:-1][:5] if side == "right" else ids[1:-1][-5:]
+    wanted = rows_of(model, [ids[0], *left, ids[-1]]).mean(axis=0)
+    check(embedder.embed("The CAT sat on dog w1 w7", truncate=True), wanted)
+
+
 def drawn(*shape: int) -> np.ndarray:
     """Random numbers of f32."""
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
