@@ -8,7 +8,7 @@ layers, and a normalization. https://sbert.net/docs/package_reference/sentence_t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -52,6 +52,12 @@ _NAMES = {"lasttoken": "last"}
 _GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}
 """`pooling_type` → name of a pooling; others are none, and the score of a text."""
 
+SCORINGS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Sigmoid": lambda rows: np.exp(-np.logaddexp(0, -rows)),
+    "Identity": lambda rows: rows,
+}
+"""Name of a function → scores of the results of a head."""
+
 _ACTIVATIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"Identity": lambda rows: rows, "Tanh": np.tanh}
 
 
@@ -92,6 +98,8 @@ class Pooling:
     """The name of the prompt that all texts begin with; empty for none."""
     is_declared: bool = False
     """Whether the files say how to pool, and not only that they have a network."""
+    scoring: str = "Sigmoid"
+    """What makes a score of the result of a head: `Sigmoid` or `Identity`."""
 
     @staticmethod
     def of_model(model: DecoderModel, path: Path) -> Pooling:
@@ -120,7 +128,14 @@ class Pooling:
             layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
             dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
             return Pooling(kind or usual, dense=dense, is_declared=kind is not None)
-        return of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
+        is_ranking = bool(model.network.labels)
+        if not (path / MODULES).is_file():
+            found = Pooling(usual)
+        elif is_ranking and [kind for kind, _ in _modules(path)] == ["Transformer"]:
+            found = Pooling(usual, is_declared=True, **_texts(network_path(path)))
+        else:
+            found = of_folder(path)
+        return replace(found, scoring=_scoring(path, model.metadata)) if is_ranking else found
 
     def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:
         """
@@ -187,6 +202,22 @@ def of_folder(folder: Path) -> Pooling:
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
     texts = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
     return Pooling(kind, is_normalized, tuple(dense), is_declared=True, **texts)
+
+
+def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
+    """What makes scores, which versions of sentence-transformers have in three places."""
+    path = folder / PROMPTS
+    declared: Mapping[str, Any] = read_json(path) if path.is_file() else {}
+    inner: Any = network.get("sentence_transformers")
+    places = (
+        declared.get("activation_fn"),
+        inner.get("activation_fn") if is_mapping(inner) else None,
+        network.get("sbert_ce_default_activation_function"),
+    )
+    name = str(next((place for place in places if place is not None), "Sigmoid")).rpartition(".")[2]
+    if name not in SCORINGS:
+        raise UnsupportedError(f"scores by the function '{name}' are not supported", file=str(folder))
+    return name
 
 
 def _texts(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.families import ENCODERS
 from glow_mlir.generation.embedder import Embedder, makes_vectors
 from glow_mlir.generation.pooling import REDUCERS
@@ -85,14 +85,44 @@ def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Pat
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
 
 
-def test_scores_are_the_results_if_the_folder_says_so(tmp_path: Path) -> None:
-    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of
+IDENTITY = {"activation_fn": "torch.nn.modules.linear.Identity"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "declared"),
+    [
+        ({"sentence_transformers": IDENTITY}, None),
+        ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, None),
+        ({}, {"model_type": "CrossEncoder", "prompts": {}, **IDENTITY}),
+    ],
+)
+def test_scores_are_the_results_if_the_folder_says_so(
+    entries: dict[str, Any], declared: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    """As versions of sentence-transformers write it; the newest ones list the network as the only module."""
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of, write_json
 
     model, tokenizer = encoder_of("bert", "ForSequenceClassification", num_labels=1), tokenizer_of("bert")
-    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
-    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    for name, value in entries.items():
+        setattr(model.config, name, value)
+    folder = save(tmp_path, model, tokenizer)
+    if declared is not None:
+        write_json(folder / "config_sentence_transformers.json", declared)
+        write_json(folder / "modules.json", [{"path": "", "type": "sentence_transformers.base.modules.Transformer"}])
+        write_json(folder / "tokenizer_config.json", {"model_max_length": 64})
+    embedder = Embedder(folder, **FORMS)
     pair = tokenizer.encode("the cat", TEXTS[0])
     check(embedder.rank("the cat", TEXTS[:1]), rows_of(model, pair.ids, pair.type_ids))
+    assert embedder.context == (72 if declared is None else 64)
+
+
+def test_scores_by_other_functions_are_refused(tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, save, tokenizer_of
+
+    model = encoder_of("bert", "ForSequenceClassification", num_labels=1)
+    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.activation.Tanh"}
+    with pytest.raises(UnsupportedError, match="function 'Tanh'"):
+        Embedder(save(tmp_path, model, tokenizer_of("bert")), **FORMS)
 
 
 def test_a_decoder_that_answers_yes_or_no_ranks(tmp_path: Path) -> None:
