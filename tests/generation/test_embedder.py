@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glow_mlir.errors import InputError, OptionError, UnsupportedError
+from glow_mlir.errors import InputError, ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.families import ENCODERS
 from glow_mlir.generation.embedder import Embedder, makes_vectors
 from glow_mlir.generation.pooling import REDUCERS
@@ -74,7 +74,7 @@ def test_scores_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         embedder.embed(TEXTS)
 
 
-@pytest.mark.parametrize("name", ["roberta", "modernbert, mean"])
+@pytest.mark.parametrize("name", ["roberta", "distilbert", "modernbert, mean"])
 def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     from transformers_encoders import encoder_of, rows_of, tokenizer_of, write_encoder
 
@@ -83,6 +83,15 @@ def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Pat
     pairs = [tokenizer_of("bert").encode("the cat", text) for text in TEXTS]
     logits = np.concatenate([rows_of(model, pair.ids) for pair in pairs])
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
+
+
+def test_scores_of_a_head_without_its_pooler_are_refused(tmp_path: Path) -> None:
+    """As llama.cpp's converter writes BERT with a head."""
+    from transformers_encoders import encoder_of, write_encoder
+
+    model = encoder_of("bert", "ForSequenceClassification", num_labels=1)
+    with pytest.raises(ModelError, match="one matrix of two"):
+        Embedder(write_encoder(tmp_path / "model.gguf", model, "rank"), **FORMS)
 
 
 IDENTITY = {"activation_fn": "torch.nn.modules.linear.Identity"}

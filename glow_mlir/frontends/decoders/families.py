@@ -79,6 +79,11 @@ class Family:
     is_padding_first: bool = False
     """Whether the table of positions in checkpoints begins behind the row of the padding token."""
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The matrices of a head for scores, in their order."""
+        return ("cls", "cls.output") if "cls" in self.names else ("cls.output",)
+
 
 def _all_but_last(layer: int, period: int) -> bool:
     return (layer + 1) % period != 0
