@@ -63,3 +63,27 @@ def reshaped_runs(runs: Runs, given: Shape, shape: Shape, batch: int) -> Runs | 
             return Runs(axis, before // done, done * size // (before * batch))
         done *= size
     return None
+
+
+def laid_along(
+    along: IndependentAxis,
+    layouts: Sequence[Runs | None],
+    operands: Sequence[Shape],
+    results: Sequence[Shape],
+    batch: int,
+) -> tuple[Runs | None, ...] | None:
+    """
+    The layouts of operands of these shapes if the samples lie along an independent axis; else `None`.
+
+    `layouts` are those that are known of them. Others get one as well if they have an element for each sample.
+    """
+    (runs,) = {own._replace(axis=0) for own in layouts if own is not None}
+    size = runs.size(batch)
+    found: list[Runs | None] = []
+    for shape, own, axis in zip(operands, layouts, along.operands, strict=True):
+        extent = 1 if axis is None else shape[axis]
+        if extent not in (1, size) or (own is not None and own.axis != axis):
+            return None
+        found.append(runs._replace(axis=axis) if axis is not None and extent == size else None)
+    fits = all(len(shape) > axis and shape[axis] == size for shape, axis in zip(results, along.results, strict=True))
+    return tuple(found) if fits else None

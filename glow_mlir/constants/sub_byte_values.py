@@ -74,7 +74,7 @@ def unpack_sub_bytes(packed: np.ndarray, bits: int) -> np.ndarray:
         return packed
     if bits == _HALF:
         return np.ascontiguousarray(packed).view("<u2")
-    count, mask = 8 // bits, np.uint8((1 << bits) - 1)
+    count, mask = 8 // bits, _mask(bits)
     quantized = np.empty((*packed.shape, count), np.uint8)
     for number in range(count):
         np.bitwise_and(packed >> np.uint8(number * bits), mask, out=quantized[..., number])
@@ -232,3 +232,8 @@ def _exchanged(words: np.ndarray, bits: int, exchanges: Sequence[tuple[int, int]
         different <<= distance
         words ^= different
     return words
+
+
+def _mask(bits: int) -> np.uint8:
+    """The bit mask of a value."""
+    return np.uint8((1 << bits) - 1)

@@ -14,7 +14,7 @@ from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.models import open_model
 from glow_mlir.generation.packed_texts import PAGE, PackedForm, PackedText, PackedTexts
-from glow_mlir.generation.pooling import REDUCERS, Pooling, network_path
+from glow_mlir.generation.pooling import REDUCERS, SCORINGS, Pooling, network_path
 from glow_mlir.generation.text_files import tokenizer_of
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT, POOLINGS
@@ -173,7 +173,7 @@ class Embedder:
             return np.zeros(0, np.float32)
         rows = self._pooled(pairs)
         found = rows[:, 0] - rows[:, 1] if is_answer else rows[:, 0]
-        return found if _is_identity(self.model.metadata) else 1 / (1 + np.exp(-found))
+        return SCORINGS[self.pooling.scoring](found)
 
     def tokens_of(self, text: Text, *, prompt: str | None = None, truncate: bool = False) -> list[int]:
         """The tokens of a text with those around it, cut to the context if asked to; see `embed` for errors."""
@@ -184,9 +184,12 @@ class Embedder:
             known = ", ".join(self.prompts) or "none"
             raise InputError(f"there is no prompt '{name}'", hint=f"prompts are {known}")
         frame = self.tokenizer.frame
-        ids = self.tokenizer.encode(self.prompts.get(name, "") + text, begin=True, end=True)
-        if truncate and len(ids) > self.context:
-            ids = [*ids[: self.context - len(frame.behind)], *frame.behind]
+        whole = self.prompts.get(name, "") + text
+        ids = self.tokenizer.encode(whole.lower() if self.pooling.is_lower else whole, begin=True, end=True)
+        if (surplus := len(ids) - self.context) > 0 and truncate:
+            begin, end = len(frame.before), len(ids) - len(frame.behind)
+            cut = begin if self.pooling.cuts_front else max(end - surplus, begin)
+            ids = [*ids[:cut], *ids[cut + surplus :]]
         return self._checked(ids, truncate=False)
 
     def pair_of(self, query: str, document: str, *, truncate: bool = False) -> PackedText:
@@ -253,9 +256,3 @@ def _chosen(declared: Pooling, kind: str | None) -> Pooling:
     if kind not in POOLINGS:
         raise OptionError(f"the pooling cannot be '{kind}'", hint=f"poolings are {', '.join(POOLINGS)}")
     return replace(declared, kind=kind)
-
-
-def _is_identity(metadata: Mapping[str, Any]) -> bool:
-    """Whether a folder says that scores are the network's results, as sentence-transformers writes it."""
-    declared: Any = metadata.get("sentence_transformers")
-    return isinstance(declared, Mapping) and str(declared.get("activation_fn", "")).endswith("Identity")  # pyright: ignore

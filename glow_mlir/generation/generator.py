@@ -12,7 +12,8 @@ import numpy as np
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.decoders.adapters import Adapter
-from glow_mlir.frontends.decoders.models import open_model
+from glow_mlir.frontends.decoders.genai_folder import GenaiFolder
+from glow_mlir.frontends.decoders.models import DecoderModel, open_model
 from glow_mlir.generation.embedder import Embedder, Text
 from glow_mlir.generation.engine import Engine, EngineLimits
 from glow_mlir.generation.generation import Completion, Generation, Sink
@@ -28,6 +29,8 @@ from glow_mlir.generation.token_sequence import TokenSequence, append
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.generation.tool_grammar import FREE, grammar_of_calls
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT
+from glow_mlir.support.activity import caution
+from glow_mlir.support.file_kinds import GENAI
 from glow_mlir.support.parallel_work import both, in_pauses
 
 ROWS = 512
@@ -90,6 +93,7 @@ class Generator:
         if parallel < 1 or speculation < 0:
             raise OptionError("parallel must be at least 1, and speculation at least 0")
         self.model = model = open_model(path).bounded(context, CONTEXT)
+        _tell_unused(model)
         self._texts = texts = ModelTexts(model, tokenizer, template)
         if not texts.is_whole:
             # The session needs the digests of the files, which another thread computes meanwhile.
@@ -285,6 +289,14 @@ class Generator:
             hint = "give text, or a template"
             raise InputError(f"{self.model.path.name} has no template for messages", hint=hint)
         return self.template.render(list(messages), tools=None if tools is None else list(tools))
+
+
+def _tell_unused(model: DecoderModel) -> None:
+    """Say which settings of a folder are not used, since all models have the same defaults of a request."""
+    if isinstance(model.source, GenaiFolder) and model.source.unused:
+        given = ", ".join(f"{name}={value!r:.40}" for name, value in model.source.unused.items())
+        hint = "requests choose how tokens are chosen"
+        caution(OptionError(f"not used: {given}", file=str(model.path / GENAI), node="search", hint=hint))
 
 
 def _sampling(options: Mapping[str, Any], vocabulary: int) -> Sampling:

@@ -8,7 +8,7 @@ layers, and a normalization. https://sbert.net/docs/package_reference/sentence_t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -21,7 +21,12 @@ from glow_mlir.frontends.gguf.file import GgufFile
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
-MODULES, PROMPTS, LENGTH = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
+MODULES, PROMPTS, SETTINGS = "modules.json", "config_sentence_transformers.json", "tokenizer_config.json"
+
+NETWORKS = tuple(
+    f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")
+)
+"""Names of the file that describes the network as a module; others than the first are old."""
 
 REDUCERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "mean": lambda rows: rows.mean(axis=0, dtype=np.float64).astype(np.float32),
@@ -47,6 +52,12 @@ _NAMES = {"lasttoken": "last"}
 _GGUF_POOLINGS = {1: "mean", 2: "cls", 3: "last"}
 """`pooling_type` → name of a pooling; others are none, and the score of a text."""
 
+SCORINGS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Sigmoid": lambda rows: np.exp(-np.logaddexp(0, -rows)),
+    "Identity": lambda rows: rows,
+}
+"""Name of a function → scores of the results of a head."""
+
 _ACTIVATIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"Identity": lambda rows: rows, "Tanh": np.tanh}
 
 
@@ -71,18 +82,24 @@ class Pooling:
 
     - `kind`: a name of `REDUCERS`; `dense`: the layers behind it.
     - `is_normalized`: whether vectors have the length 1.
-    - `length`: the number of tokens of a text, if the files say one; `prompts`: texts to begin with, by name.
+    - `length`: the number of tokens of a text, if the files say one; `cuts_front`: whether longer texts lose their
+      beginning; `is_lower`: whether texts are in small letters.
+    - `prompts`: texts to begin with, by name.
     """
 
     kind: str
     is_normalized: bool = True
     dense: tuple[Dense, ...] = ()
     length: int | None = None
+    cuts_front: bool = False
+    is_lower: bool = False
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     default_prompt: str = ""
     """The name of the prompt that all texts begin with; empty for none."""
     is_declared: bool = False
     """Whether the files say how to pool, and not only that they have a network."""
+    scoring: str = "Sigmoid"
+    """What makes a score of the result of a head: `Sigmoid` or `Identity`."""
 
     @staticmethod
     def of_model(model: DecoderModel, path: Path) -> Pooling:
@@ -111,7 +128,14 @@ class Pooling:
             layers = [model.source.tensors[name] for name in names if name in model.source.tensors]
             dense = tuple(Dense(layer.array().astype(np.float32), None, _ACTIVATIONS["Identity"]) for layer in layers)
             return Pooling(kind or usual, dense=dense, is_declared=kind is not None)
-        return of_folder(path) if (path / MODULES).is_file() else Pooling(usual)
+        is_ranking = bool(model.network.labels)
+        if not (path / MODULES).is_file():
+            found = Pooling(usual)
+        elif is_ranking and [kind for kind, _ in _modules(path)] == ["Transformer"]:
+            found = Pooling(usual, is_declared=True, **_texts(network_path(path)))
+        else:
+            found = of_folder(path)
+        return replace(found, scoring=_scoring(path, model.metadata)) if is_ranking else found
 
     def finished(self, rows: np.ndarray, dimensions: int | None, is_normalized: bool | None) -> np.ndarray:
         """
@@ -176,16 +200,45 @@ def of_folder(folder: Path) -> Pooling:
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
-    return Pooling(kind, is_normalized, tuple(dense), _length(folder), prompts, default, is_declared=True)
+    texts = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
+    return Pooling(kind, is_normalized, tuple(dense), is_declared=True, **texts)
 
 
-def _length(folder: Path) -> int | None:
-    """The number of tokens that texts are cut to."""
-    path = network_path(folder) / LENGTH
-    length = read_json(path).get("max_seq_length") if path.is_file() else None
+def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
+    """What makes scores, which versions of sentence-transformers have in three places."""
+    path = folder / PROMPTS
+    declared: Mapping[str, Any] = read_json(path) if path.is_file() else {}
+    inner: Any = network.get("sentence_transformers")
+    places = (
+        declared.get("activation_fn"),
+        inner.get("activation_fn") if is_mapping(inner) else None,
+        network.get("sbert_ce_default_activation_function"),
+    )
+    name = str(next((place for place in places if place is not None), "Sigmoid")).rpartition(".")[2]
+    if name not in SCORINGS:
+        raise UnsupportedError(f"scores by the function '{name}' are not supported", file=str(folder))
+    return name
+
+
+def _texts(folder: Path) -> dict[str, Any]:
+    """How the texts of a network are cut and written: fields of `Pooling`."""
+    path = next((folder / name for name in NETWORKS if (folder / name).is_file()), None)
+    network = {} if path is None else read_json(path)
+    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    length = network.get("max_seq_length")
     if length is not None and (type(length) is not int or length < 1):
         raise ModelError("max_seq_length must be a size", file=str(path))
-    return length
+    # Tokenizers without a limit have a number that is larger than any.
+    limit = settings.get("model_max_length")
+    return {
+        "length": limit if length is None and type(limit) is int and 0 < limit < MAX_LENGTH else length,
+        "cuts_front": settings.get("truncation_side") == "left",
+        "is_lower": network.get("do_lower_case") is True,
+    }
+
+
+MAX_LENGTH = 1 << 24
+"""Larger numbers of tokens are no limit."""
 
 
 def _kind(path: Path) -> str:

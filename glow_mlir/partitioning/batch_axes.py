@@ -9,9 +9,9 @@ from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs
+from glow_mlir.dialects.glow_high.independence import Runs, laid_along
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.ir.locations import location_name, source_location
@@ -110,26 +110,9 @@ def samples_through(
     lies = {own._replace(axis=0) for own in operands if own is not None}
     if len(lies) == 1:
         (runs,) = lies
+        shapes, results = ([shape_of(value) for value in values] for values in (op.operands, op.results))
         for axis in op.access_map().independent():
-            if (read := _read_along(op, operands, axis, runs, samples)) is not None:
+            if (read := laid_along(axis, operands, shapes, results, samples)) is not None:
                 return read, tuple(runs._replace(axis=result_axis) for result_axis in axis.results)
     result = op.runs(operands, samples)
     return None if result is None else (tuple(operands), (result,) * len(op.results))
-
-
-def _read_along(
-    op: HighOp, operands: Sequence[Runs | None], along: IndependentAxis, runs: Runs, samples: int
-) -> Operands | None:
-    """The layouts of operands if the samples lie along an independent axis; else `None`."""
-    size = runs.size(samples)
-    read: list[Runs | None] = []
-    for value, own, axis in zip(op.operands, operands, along.operands, strict=True):
-        extent = 1 if axis is None else shape_of(value)[axis]
-        if extent not in (1, size) or (own is not None and own.axis != axis):
-            return None
-        read.append(runs._replace(axis=axis) if axis is not None and extent == size else None)
-    fits = all(
-        rank_of(result) > result_axis and shape_of(result)[result_axis] == size
-        for result, result_axis in zip(op.results, along.results, strict=True)
-    )
-    return tuple(read) if fits else None

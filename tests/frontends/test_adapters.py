@@ -115,6 +115,10 @@ RIGHT = {NAME: (256, 256)}
         (RIGHT, {"peft_type": "IA3"}, "adapters with peft_type 'IA3' are not supported"),
         (RIGHT, {"use_dora": True}, "use_dora True"),
         (RIGHT, {"modules_to_save": ["lm_head"]}, "modules_to_save"),
+        (RIGHT, {"init_lora_weights": "pissa_niter_4"}, "init_lora_weights 'pissa_niter_4'"),
+        (RIGHT, {"layer_replication": [[0, 2], [1, 2]]}, "layer_replication"),
+        (RIGHT, {"alora_invocation_tokens": [5]}, "alora_invocation_tokens"),
+        (RIGHT, {"use_something_new": True}, "use_something_new True"),
         (RIGHT, {"lora_alpha": "6"}, "is '6', and no number"),
         (RIGHT, {"lora_alpha": 10**400}, "and no number"),
         (RIGHT, {"alpha_pattern": {"(a+)+": 1}}, "alpha_pattern has more than names"),
@@ -136,3 +140,29 @@ def test_files_that_are_no_adapters_are_refused(tmp_path: Path) -> None:
         Adapter.open(tmp_path / "nothing")
     with pytest.raises(GlowError, match="no adapter of the type lora"):
         Adapter.open(write_gguf(tmp_path / "model.gguf", llama_metadata(**SIZES), llama_tensors("F32")))
+
+
+SMALL = {"blk.0.attn_output": (256, 256)}
+
+
+@pytest.mark.parametrize("alpha", [0.0, None])
+def test_gguf_adapters_without_alpha_are_not_scaled(alpha: float | None, tmp_path: Path) -> None:
+    pairs = random_pairs(SMALL)
+    adapter = Adapter.open(write_gguf_adapter(tmp_path / "adapter.gguf", pairs, alpha))
+    np.testing.assert_array_equal(adapter.pairs["blk.0.attn_output.weight"].up, pairs["blk.0.attn_output"][1])
+
+
+def test_adapters_of_other_decoders_are_refused(tmp_path: Path) -> None:
+    model = open_model(write_gguf(tmp_path / "model.gguf", llama_metadata(**SIZES), llama_tensors("F32")))
+    entries: list[tuple[dict[str, Any], str]] = [
+        ({"general.architecture": "qwen2"}, "is for decoders of the architecture 'qwen2'"),
+        ({"adapter.alora.invocation_tokens": (9, (4, [1]))}, "invocation tokens"),
+    ]
+    for entry, words in entries:
+        path = write_gguf_adapter(tmp_path / "adapter.gguf", random_pairs(SMALL), **entry)
+        with pytest.raises(GlowError, match=words):
+            logits(model, [Adapter.open(path)], np.arange(3), [1])
+    pairs = random_pairs(RIGHT)
+    pairs[NAME][1][3, 1] = np.inf
+    with pytest.raises(GlowError, match="not finite"):
+        Adapter.open(write_peft(tmp_path / "infinite", pairs))

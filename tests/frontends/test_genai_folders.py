@@ -149,6 +149,23 @@ def test_descriptions_of_anything_else_are_refused_by_name(
     assert "genai_config.json" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("search", "unused"),
+    [
+        ({"do_sample": False, "temperature": 0.6, "top_k": 50, "num_beams": 1, "max_length": 9}, []),
+        ({"do_sample": True, "temperature": 0.6, "top_k": 50, "top_p": 1.0}, ["temperature", "top_k"]),
+        ({"repetition_penalty": 1.1, "num_beams": 4, "colour": 3}, ["repetition_penalty", "num_beams"]),
+    ],
+)
+def test_settings_of_search_that_are_not_used_are_known(
+    search: dict[str, Any], unused: list[str], tmp_path: Path
+) -> None:
+    write_description(tmp_path, search=search)
+    (tmp_path / "model.onnx").touch()
+    source: Any = open_model(tmp_path).source
+    assert list(source.unused) == unused
+
+
 def changed(folder: Path, change: Any) -> Path:
     """The folder with a changed graph."""
     model = onnx.load_model(folder / "model.onnx", load_external_data=False)
@@ -199,6 +216,152 @@ def test_graphs_that_keep_or_relate_anything_else_are_refused_by_node(change: An
     program = open_model(changed(write_folder(tmp_path), change)).program(**FORMS)
     with pytest.raises(UnsupportedError, match=reason):
         program.module(program.dimensions)
+
+
+def between(*nodes: onnx.NodeProto, **constants: np.ndarray) -> Any:
+    """A change of the graph: nodes that make `other` of `inner`, the rows in front of the first product."""
+
+    def change(graph: onnx.GraphProto) -> None:
+        (place, first), *_ = [item for item in enumerate(graph.node) if "qkv_proj" in item[1].name]
+        made = [*map(copy, nodes), copy(first)]
+        for node in made:
+            renamed = [first.input[0] if name == "inner" else name for name in node.input]
+            del node.input[:]
+            node.input.extend(renamed)
+        made[-1].input[0] = "other"
+        del graph.node[place]
+        for number, node in enumerate(made):
+            graph.node.insert(place + number, node)
+        graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in constants.items())
+
+    return change
+
+
+def copy(node: onnx.NodeProto) -> onnx.NodeProto:
+    """A copy of a node."""
+    found = onnx.NodeProto()
+    found.CopyFrom(node)
+    return found
+
+
+SIZE = [
+    helper.make_node("Shape", ["inner"], ["sizes"]),
+    helper.make_node("Gather", ["sizes", "place"], ["length"], "length"),
+]
+"""Nodes that make the number of tokens of a call."""
+
+ONE = {"place": np.array(1)}
+
+RELATING: dict[str, tuple[Any, str]] = {
+    "sums of all rows before": (
+        between(helper.make_node("CumSum", ["inner", "place"], ["other"], "sums"), **ONE),
+        "'sums': .* relates tokens",
+    ),
+    "the mean of rows": (
+        between(
+            helper.make_node("ReduceMean", ["inner", "axes"], ["mean"], "mean"),
+            helper.make_node("Sub", ["inner", "mean"], ["other"]),
+            axes=np.array([1]),
+        ),
+        "relates tokens",
+    ),
+    "shares of rows": (between(helper.make_node("Softmax", ["inner"], ["other"], "shares", axis=1)), "relates tokens"),
+    "one scale of all rows": (
+        between(
+            helper.make_node("DynamicQuantizeLinear", ["inner"], ["codes", "scale", "zero"], "scales"),
+            helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["other"]),
+        ),
+        "'scales': .* relates tokens",
+    ),
+    "rows turned round": (
+        between(
+            helper.make_node("Slice", ["inner", "from", "to", "place1", "back"], ["other"], "turned"),
+            **{"from": np.array([-1]), "to": np.array([-(2**62)]), "place1": np.array([1]), "back": np.array([-1])},
+        ),
+        "relates tokens",
+    ),
+    "columns of rows in a row": (
+        between(
+            helper.make_node("Transpose", ["inner"], ["turned"], perm=[0, 2, 1]),
+            helper.make_node("Shape", ["inner"], ["sizes"]),
+            helper.make_node("Reshape", ["turned", "sizes"], ["other"], "joined"),
+        ),
+        "'joined': reshape relates tokens",
+    ),
+    "the number of rows": (
+        between(
+            *SIZE,
+            helper.make_node("Cast", ["length"], ["number"], to=1),
+            helper.make_node("Div", ["inner", "number"], ["other"], "shares"),
+            **ONE,
+        ),
+        "'shares': div computes with the number of tokens",
+    ),
+    "places in the call": (
+        between(
+            *SIZE,
+            helper.make_node("Range", ["zero", "length", "place"], ["places"]),
+            helper.make_node("Cast", ["places"], ["numbers"], to=1),
+            helper.make_node("Unsqueeze", ["numbers", "axis"], ["column"]),
+            helper.make_node("Add", ["inner", "column"], ["other"], "added"),
+            **ONE,
+            zero=np.array(0),
+        ),
+        "add (adds something that depends on the place|computes with the number)",
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", [{}, {"rows": 4, "outputs": 4}])
+@pytest.mark.parametrize(("change", "reason"), RELATING.values(), ids=RELATING)
+def test_operators_that_relate_tokens_are_refused(
+    change: Any, reason: str, sizes: dict[str, int], tmp_path: Path
+) -> None:
+    program = open_model(changed(write_folder(tmp_path), change)).program(**FORMS)
+    with pytest.raises(UnsupportedError, match=reason):
+        program.module({**program.dimensions, **sizes})
+
+
+APART: dict[str, Any] = {
+    "rows in another shape": between(
+        helper.make_node("Reshape", ["inner", "flat"], ["heads"]),
+        helper.make_node("LpNormalization", ["heads"], ["norms"], axis=-1),
+        helper.make_node("Shape", ["inner"], ["sizes"]),
+        helper.make_node("Reshape", ["norms", "sizes"], ["other"]),
+        flat=np.array([-1, 16]),
+    ),
+    "turned axes": between(
+        helper.make_node("Transpose", ["inner"], ["turned"], perm=[2, 0, 1]),
+        helper.make_node("Softmax", ["turned"], ["shares"], axis=0),
+        helper.make_node("Transpose", ["shares"], ["other"], perm=[1, 2, 0]),
+    ),
+    "ones for each row": between(
+        helper.make_node("Shape", ["inner"], ["sizes"]),
+        helper.make_node("ConstantOfShape", ["sizes"], ["zeros"]),
+        helper.make_node("Add", ["inner", "zeros"], ["other"]),
+    ),
+}
+
+
+def test_heads_of_transposed_tables_compute_the_wanted_rows(tmp_path: Path) -> None:
+    """As the model builder writes heads whose matrix is the table of embeddings."""
+
+    def tied(graph: onnx.GraphProto) -> None:
+        head = next(node for node in graph.node if "lm_head" in node.name)
+        graph.node.insert(0, helper.make_node("Transpose", ["embed_tokens.weight"], ["turned"], perm=[1, 0]))
+        head.input[1] = "turned"
+
+    program = open_model(changed(write_folder(tmp_path), tied)).program(**{**FORMS, "outputs": 1})
+    module = program.module(program.dimensions)
+    shapes = [largest_shape(op.results[0]) for op in module.walk() if op.name == "glow_high.matmul"]
+    assert shapes[-1] == (1, 1, VOCABULARY)
+
+
+@pytest.mark.parametrize("outputs", [1, 32])
+@pytest.mark.parametrize("change", APART.values(), ids=APART)
+def test_operators_of_each_row_are_not(change: Any, outputs: int, tmp_path: Path) -> None:
+    program = open_model(changed(write_folder(tmp_path), change)).program(**{**FORMS, "outputs": outputs})
+    program.module(program.dimensions)
 
 
 def test_a_vocabulary_or_context_that_the_graph_does_not_have_is_an_error(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import InputError, ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.decoders.families import ENCODERS
 from glow_mlir.generation.embedder import Embedder, makes_vectors
 from glow_mlir.generation.pooling import REDUCERS
@@ -74,7 +74,7 @@ def test_scores_are_those_of_transformers(name: str, tmp_path: Path) -> None:
         embedder.embed(TEXTS)
 
 
-@pytest.mark.parametrize("name", ["roberta", "modernbert, mean"])
+@pytest.mark.parametrize("name", ["roberta", "distilbert", "modernbert, mean"])
 def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     from transformers_encoders import encoder_of, rows_of, tokenizer_of, write_encoder
 
@@ -85,14 +85,53 @@ def test_scores_of_gguf_files_are_those_of_transformers(name: str, tmp_path: Pat
     check(embedder.rank("the cat", TEXTS), 1 / (1 + np.exp(-logits)))
 
 
-def test_scores_are_the_results_if_the_folder_says_so(tmp_path: Path) -> None:
-    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of
+def test_scores_of_a_head_without_its_pooler_are_refused(tmp_path: Path) -> None:
+    """As llama.cpp's converter writes BERT with a head."""
+    from transformers_encoders import encoder_of, write_encoder
+
+    model = encoder_of("bert", "ForSequenceClassification", num_labels=1)
+    with pytest.raises(ModelError, match="one matrix of two"):
+        Embedder(write_encoder(tmp_path / "model.gguf", model, "rank"), **FORMS)
+
+
+IDENTITY = {"activation_fn": "torch.nn.modules.linear.Identity"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "declared"),
+    [
+        ({"sentence_transformers": IDENTITY}, None),
+        ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, None),
+        ({}, {"model_type": "CrossEncoder", "prompts": {}, **IDENTITY}),
+    ],
+)
+def test_scores_are_the_results_if_the_folder_says_so(
+    entries: dict[str, Any], declared: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    """As versions of sentence-transformers write it; the newest ones list the network as the only module."""
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of, write_json
 
     model, tokenizer = encoder_of("bert", "ForSequenceClassification", num_labels=1), tokenizer_of("bert")
-    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
-    embedder = Embedder(save(tmp_path, model, tokenizer), **FORMS)
+    for name, value in entries.items():
+        setattr(model.config, name, value)
+    folder = save(tmp_path, model, tokenizer)
+    if declared is not None:
+        write_json(folder / "config_sentence_transformers.json", declared)
+        write_json(folder / "modules.json", [{"path": "", "type": "sentence_transformers.base.modules.Transformer"}])
+        write_json(folder / "tokenizer_config.json", {"model_max_length": 64})
+    embedder = Embedder(folder, **FORMS)
     pair = tokenizer.encode("the cat", TEXTS[0])
     check(embedder.rank("the cat", TEXTS[:1]), rows_of(model, pair.ids, pair.type_ids))
+    assert embedder.context == (72 if declared is None else 64)
+
+
+def test_scores_by_other_functions_are_refused(tmp_path: Path) -> None:
+    from transformers_encoders import encoder_of, save, tokenizer_of
+
+    model = encoder_of("bert", "ForSequenceClassification", num_labels=1)
+    model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.activation.Tanh"}
+    with pytest.raises(UnsupportedError, match="function 'Tanh'"):
+        Embedder(save(tmp_path, model, tokenizer_of("bert")), **FORMS)
 
 
 def test_a_decoder_that_answers_yes_or_no_ranks(tmp_path: Path) -> None:
@@ -140,6 +179,24 @@ def test_a_folder_of_sentence_transformers(tmp_path: Path) -> None:
     check(embedder.embed(TEXTS[2], truncate=True), np.tanh(rows_of(model, [*ids[:19], 3])[0] @ weight.T + bias))
     with pytest.raises(InputError, match="no prompt 'other'"):
         embedder.embed(TEXTS, prompt="other")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_settings_of_a_tokenizer_say_how_texts_are_cut(side: str, tmp_path: Path) -> None:
+    """As newer versions of sentence-transformers write the longest text; old ones have other names of the file."""
+    from transformers_encoders import encoder_of, rows_of, save, tokenizer_of, write_json
+
+    model, tokenizer = encoder_of("bert"), tokenizer_of("bert")
+    tokenizer.normalizer = None
+    folder = save(tmp_path, model, tokenizer, ("Pooling",), pooling_mode_mean_tokens=True)
+    write_json(folder / "tokenizer_config.json", {"model_max_length": 7, "truncation_side": side})
+    write_json(folder / "sentence_roberta_config.json", {"max_seq_length": None, "do_lower_case": True})
+    embedder = Embedder(folder, **FORMS)
+    assert embedder.context == 7
+    ids = tokenizer.encode("the cat sat on dog w1 w7").ids
+    left = ids[1:-1][:5] if side == "right" else ids[1:-1][-5:]
+    wanted = rows_of(model, [ids[0], *left, ids[-1]]).mean(axis=0)
+    check(embedder.embed("The CAT sat on dog w1 w7", truncate=True), wanted)
 
 
 def drawn(*shape: int) -> np.ndarray:

@@ -41,9 +41,11 @@ def write_peft(folder: Path, pairs: Pairs, **config: Any) -> Path:
     return folder
 
 
-def write_gguf_adapter(path: Path, pairs: Pairs, alpha: float = 6.0) -> Path:
+def write_gguf_adapter(path: Path, pairs: Pairs, alpha: float | None = 6.0, **entries: Any) -> Path:
     """A GGUF file; names are those of tensors, without `.weight`."""
-    metadata = {"general.type": "adapter", "adapter.type": "lora", "adapter.lora.alpha": alpha}
+    metadata: dict[str, Any] = {"general.type": "adapter", "adapter.type": "lora", **entries}
+    if alpha is not None:
+        metadata["adapter.lora.alpha"] = alpha
     tensors = {
         f"{name}.weight.lora_{letter}": ("F32", array.shape, array.tobytes())
         for name, arrays in pairs.items()

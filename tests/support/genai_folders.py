@@ -188,9 +188,12 @@ def write_folder(folder: Path, *, vocabulary: int = VOCABULARY, **forms: Any) ->
 
 
 def write_description(
-    folder: Path, changes: dict[str, Any] | None = None, decoder: dict[str, Any] | None = None
+    folder: Path,
+    changes: dict[str, Any] | None = None,
+    decoder: dict[str, Any] | None = None,
+    search: dict[str, Any] | None = None,
 ) -> None:
-    """Write `genai_config.json`, with changes of its entry `model`, and of `decoder` in that."""
+    """Write `genai_config.json`, with `search`, changes of its entry `model`, and of `decoder` in that."""
     names = {"input_ids": "input_ids", "attention_mask": MASK, "past_key_names": "past_key_values.%d.key"}
     own = {"filename": "model.onnx", "head_size": DEPTH, "inputs": names, "outputs": {"logits": "logits"}}
     model = {
@@ -202,5 +205,5 @@ def write_description(
         "decoder": {**own, **(decoder or {})},
         **(changes or {}),
     }
-    search = {"do_sample": True, "temperature": 3.0}
-    (folder / "genai_config.json").write_text(json.dumps({"model": model, "search": search}))
+    description = {"model": model, "search": search or {"do_sample": False, "top_k": 50}}
+    (folder / "genai_config.json").write_text(json.dumps(description))

@@ -29,6 +29,11 @@ class AdaptedProducts:
         self._adapters, self._weights, self._chosen = adapters, weights, chosen
         self._used: list[set[str]] = [set() for _ in adapters]
         self._masks: dict[tuple[int, ...], SSAValue] = {}
+        for adapter in adapters:
+            if adapter.architecture not in (None, weights.family.architecture):
+                reason = f"is for decoders of the architecture '{adapter.architecture}'"
+                hint = f"that of this decoder is '{weights.family.architecture}'"
+                raise ModelError(reason, file=str(adapter.path), node="general.architecture", hint=hint)
 
     def added(
         self,

@@ -33,10 +33,25 @@ Factor = Callable[[str, int], float]
 """Name of a matrix, and the rank → what the product of its pair is multiplied by."""
 
 NEEDED: Mapping[str, tuple[Any, ...]] = {
-    "peft_type": ("LORA",), "bias": (None, "none"), "use_dora": (None, False), "modules_to_save": (None, []),
-    "trainable_token_indices": (None,), "target_parameters": (None, []),
-}  # fmt: skip
+    "peft_type": ("LORA",),
+    "bias": (None, "none"),
+    # Others begin with parts of the weights, and are added to what is left of these.
+    "init_lora_weights": (None, True, False, "gaussian", "eva", "orthogonal"),
+}
 """Entry of PEFT's configuration → the values that are supported; `None`: it is left out."""
+
+IGNORED = frozenset((
+    "task_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode",
+    "r", "target_modules", "exclude_modules", "rank_pattern", "layers_to_transform", "layers_pattern",
+    "lora_dropout", "fan_in_fan_out", "ensure_weight_tying", "megatron_config", "megatron_core", "runtime_config",
+    "loftq_config", "eva_config", "corda_config", "lora_ga_config", "qalora_group_size",
+    "lora_alpha", "alpha_pattern", "use_rslora",
+))  # fmt: skip
+"""
+Entries that may have any value: those that are read, and those that say how an adapter was made, or what it is for.
+
+Any other, such as `use_dora`, `alora_invocation_tokens` or one that is not known, has to be empty or false.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,13 +68,15 @@ class Adapter:
     An adapter in a file.
 
     `kind`: `peft` for the names and the order of rows of checkpoints, `gguf` for those of GGUF files; `pairs` by name
-    of the matrix in the file; `files`: what it consists of.
+    of the matrix in the file; `files`: what it consists of; `architecture`: that of its decoder in GGUF files, if it is
+    known.
     """
 
     path: Path
     kind: str
     pairs: Mapping[str, Pair]
     files: tuple[Path, ...]
+    architecture: str | None = None
 
     @staticmethod
     def open(path: str | Path) -> Adapter:
@@ -73,19 +90,7 @@ class Adapter:
             raise ModelError("there is no such file or folder", file=str(path), hint="an adapter is a folder of PEFT")
         if path.is_dir():
             return _of_folder(path)
-        file = GgufFile.open(path)
-        if file.metadata.get("adapter.type") != "lora":
-            hint = "llama.cpp's convert_lora_to_gguf.py makes one"
-            raise UnsupportedError("is no adapter of the type lora", file=str(path), node="adapter.type", hint=hint)
-        alpha = _number(file.metadata.get("adapter.lora.alpha"), path, "adapter.lora.alpha")
-        tensors = {name: tensor.array() for name, tensor in file.tensors.items() if not tensor.is_quantized}
-        if quantized := file.tensors.keys() - tensors.keys():
-            raise UnsupportedError("the tensor is quantized", file=str(path), node=min(quantized))
-
-        def factor(_: str, rank: int) -> float:
-            return alpha / rank
-
-        return Adapter(path, "gguf", _pairs(path, "gguf", tensors, factor), file.paths)
+        return _of_gguf(path)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the files again in another process."""
@@ -102,12 +107,36 @@ class Adapter:
         return next((own for own in spelled if own in self.pairs), None)
 
 
+def _of_gguf(path: Path) -> Adapter:
+    """The adapter in a GGUF file."""
+    file = GgufFile.open(path)
+    metadata = file.metadata
+    if metadata.get("adapter.type") != "lora":
+        hint = "llama.cpp's convert_lora_to_gguf.py makes one"
+        raise UnsupportedError("is no adapter of the type lora", file=str(path), node="adapter.type", hint=hint)
+    if (key := "adapter.alora.invocation_tokens") in metadata:
+        raise UnsupportedError("adapters behind invocation tokens are not supported", file=str(path), node=key)
+    alpha = _number(metadata.get("adapter.lora.alpha", 0), path, "adapter.lora.alpha")
+    tensors = {name: tensor.array() for name, tensor in file.tensors.items() if not tensor.is_quantized}
+    if quantized := file.tensors.keys() - tensors.keys():
+        raise UnsupportedError("the tensor is quantized", file=str(path), node=min(quantized))
+
+    def factor(_: str, rank: int) -> float:
+        # As llama.cpp has it: without alpha, products are not scaled.
+        return alpha / rank if alpha else 1.0
+
+    architecture = metadata.get("general.architecture")
+    own = architecture if isinstance(architecture, str) else None
+    return Adapter(path, "gguf", _pairs(path, "gguf", tensors, factor), file.paths, own)
+
+
 def _of_folder(path: Path) -> Adapter:
     """The adapter in a folder of PEFT."""
     config = read_json(path / CONFIG)
-    for key, values in NEEDED.items():
-        if config.get(key) not in values:
-            reason = f"adapters with {key} {config.get(key)!r:.40} are not supported"
+    for key in (*NEEDED, *(key for key in config if key not in NEEDED and key not in IGNORED)):
+        value = config.get(key)
+        if value not in NEEDED[key] if key in NEEDED else value:
+            reason = f"adapters with {key:.40} {value!r:.40} are not supported"
             raise UnsupportedError(reason, file=str(path / CONFIG), node=key)
     alpha = _number(config.get("lora_alpha"), path / CONFIG, "lora_alpha")
     patterns: Any = config.get("alpha_pattern") or {}
@@ -140,6 +169,9 @@ def _pairs(path: Path, kind: str, tensors: Mapping[str, np.ndarray], factor: Fac
             raise ModelError(reason, file=str(path), node=name)
         scaled = up.astype(np.float32) * np.float32(factor(matrix, down.shape[0]))
         found[matrix] = Pair(down.astype(np.float32), scaled)
+        # Rows of other adapters have zeros in these products, which infinity would make NaN.
+        if not all(np.isfinite(part).all() for part in (found[matrix].down, scaled)):
+            raise ModelError("the matrices have numbers that are not finite", file=str(path), node=name)
     if not found:
         raise ModelError("there are no matrices", file=str(path))
     return found

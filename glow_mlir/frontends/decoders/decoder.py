@@ -173,8 +173,11 @@ class Decoder:
         """The results of the head for classes, of one matrix or of two."""
         config = self.config
         for name, size in (("cls", config.width), ("cls.output", config.labels)):
-            if name == "cls" and not self.weights.has(name):
+            if name not in self.weights.family.heads:
                 continue
+            if name == "cls" and not self.weights.has(name):
+                # llama.cpp's converter leaves the pooler of BERT out, without which scores are others.
+                raise self.weights.error(name, None, "the head for scores has one matrix of two: the other is missing")
             node, bias = self._node(name), self.weights.vector(name, None, size, "bias")
             rows = product(node, rows, self._table(name, size), bias, self.left_bits)
             if name == "cls":

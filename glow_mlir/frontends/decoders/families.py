@@ -83,6 +83,11 @@ class Family:
     entries: Mapping[str, str] = field(default_factory=dict[str, str])
     """Entry of `config.json` → the name that this family has for it."""
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The matrices of a head for scores, in their order."""
+        return ("cls", "cls.output") if "cls" in self.names else ("cls.output",)
+
 
 def _all_but_last(layer: int, period: int) -> bool:
     return (layer + 1) % period != 0

@@ -17,6 +17,19 @@ from glow_mlir.support.json_values import is_mapping
 
 MAX_SIZE = 1 << 31
 
+_UNUSED: Mapping[str, tuple[Any, ...]] = {
+    "repetition_penalty": (1,),
+    "no_repeat_ngram_size": (0,),
+    "min_length": (0,),
+    "num_beams": (1,),
+    "num_return_sequences": (1,),
+    "diversity_penalty": (0,),
+}
+"""Setting of `search` → its values that change nothing."""
+
+_UNUSED_DRAWS: Mapping[str, tuple[Any, ...]] = {"temperature": (1,), "top_k": (0,), "top_p": (0, 1)}
+"""The same for those that count if `do_sample` says that tokens are drawn."""
+
 _TEXTS = (".jinja", ".json", ".md", ".txt")
 """Suffixes of files that are no part of a graph."""
 
@@ -39,6 +52,8 @@ class GenaiFolder:
     graph: DecoderGraph
     family: str
     context: int
+    unused: Mapping[str, Any]
+    """The settings of `search` that ask for another choice of tokens than any request has by default."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -59,7 +74,8 @@ class GenaiFolder:
         to logits.
         """
         file = path / GENAI
-        model = _object(read_json(file), "model", file)
+        description = read_json(file)
+        model, search = _object(description, "model", file), _object({"search": {}, **description}, "search", file)
         for entry, words in _OTHER_MODELS.items():
             if model.get(entry):
                 raise UnsupportedError(f"{words} ('{entry}') cannot be generated from", file=str(file))
@@ -76,7 +92,10 @@ class GenaiFolder:
             raise ModelError(f"the file '{name[:80]}' is not in the folder", file=str(file), node="filename")
         context, vocabulary = (_size(model, key, file) for key in ("context_length", "vocab_size"))
         graph = _named(DecoderGraph(path / name, vocabulary), decoder, file)
-        return GenaiFolder(path, model, graph, _text(model, "type", "", file), context)
+        draws = _UNUSED_DRAWS if search.get("do_sample") is True else {}
+        known = {**draws, **_UNUSED}
+        unused = {key: search[key] for key in known if search.get(key) not in (None, *known[key])}
+        return GenaiFolder(path, model, graph, _text(model, "type", "", file), context, unused)
 
 
 def _object(entries: Mapping[str, Any], key: str, file: Path) -> Mapping[str, Any]:

@@ -107,6 +107,9 @@ def gguf_config(file: GgufFile, context: int | None = None) -> tuple[Family, Dec
     forms: dict[str, Any] = {**family.forms, "is_causal": is_causal}
     if isinstance(activation := metadata.get("hidden_activation"), str) and activation in ACTIVATIONS:
         forms = {**forms, "activation": ACTIVATIONS[activation]}
+    if family.name == "bert" and "token_types.weight" not in file.tensors:
+        # Of all encoders with this architecture, only DistilBERT has no types of tokens; its file does not say ReLU.
+        forms = {**forms, "head_activation": "relu"}
     norm = "layer_norm_epsilon" if family.forms.get("norm") == "layer" else "layer_norm_rms_epsilon"
     experts = metadata.size("expert_count", 0, least=0)
     return family, DecoderConfig(

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.properties import whole_number
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.pages import Pages
 from glow_mlir.frontends.onnx.decoder_graph import DecoderGraph
 from glow_mlir.frontends.onnx.importer import import_model, open_model
@@ -28,8 +29,9 @@ from glow_mlir.frontends.onnx.models.sparse import initializers_of
 from glow_mlir.frontends.onnx.models.types import declared_sizes
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME
 from glow_mlir.frontends.onnx.paged_attention import SEQUENCES, TABLE, PagedGroupQueryAttention
+from glow_mlir.frontends.onnx.token_rows import COUNT, check_rows
 from glow_mlir.support.file_kinds import GENAI
-from glow_mlir.support.symbols import GivenDimension
+from glow_mlir.support.symbols import Dimension
 
 INPUTS: Mapping[str, Sequence[str]] = {
     "tokens": ("rows",),
@@ -39,6 +41,9 @@ INPUTS: Mapping[str, Sequence[str]] = {
     "last": ("outputs",),
 }
 """Inputs of a rewritten graph → their free dimensions."""
+
+ROWS = ("tokens", "positions", "sequences")
+"""The inputs with an element for each token of a call."""
 
 LOGITS = "logits"
 """The output of a rewritten graph: [outputs, vocabulary] of f32."""
@@ -50,7 +55,7 @@ def import_paged(
     graph: DecoderGraph,
     pages: Pages,
     context: int,
-    dimensions: Mapping[str, GivenDimension],
+    dimensions: Mapping[str, Dimension],
     by_content: bool = True,
     left_bits: int | None = None,
 ) -> ModuleOp:
@@ -71,8 +76,18 @@ def import_paged(
     except GlowError as error:
         error.file = error.file or model.file
         raise
-    importers = {(ONNXRUNTIME, ATTENTION): PagedGroupQueryAttention(pages, context)}
-    module = import_model(replace(model, proto=proto), dimensions, by_content=by_content, importers=importers)
+
+    def imported(sizes: Mapping[str, Dimension], is_by_content: bool) -> ModuleOp:
+        importers = {(ONNXRUNTIME, ATTENTION): PagedGroupQueryAttention(pages, context)}
+        return import_model(replace(model, proto=proto), sizes, by_content=is_by_content, importers=importers)
+
+    module = imported(dimensions, by_content)
+    known = symbolic_sizes({label: dimensions[label] for label in ("rows", "outputs")})
+    checked = module
+    if isinstance(known["rows"], int) or (isinstance(known["outputs"], int) and known["outputs"] > 1):
+        # Rows of a fixed number look like any other axis.
+        checked = imported({**dimensions, **dict.fromkeys(known, (1, COUNT))}, is_by_content=False)
+    check_rows(checked, ROWS, "last", LOGITS)
     if left_bits is not None:
         for op in module.walk():
             if isinstance(op, BlockwiseMatMulOp):
@@ -128,7 +143,11 @@ class _Rewriting:
 
     def _head(self, nodes: list[onnx.NodeProto]) -> tuple[str, list[onnx.NodeProto]]:
         """Take the nodes of the head out of all, which need the wanted rows only; returns the rows that they read."""
-        constants = {*initializers_of(self.proto.graph), *(n.output[0] for n in nodes if n.op_type == "Constant")}
+        constants = set(initializers_of(self.proto.graph))
+        for node in nodes:
+            # Tables of embeddings that are heads as well are transposed.
+            if all(name in constants for name in used_names(node)):
+                constants.update(node.output)
         producers = {name: node for node in nodes for name in node.output if name}
         rows, head = self.names.logits, list[onnx.NodeProto]()
         while (node := producers.get(rows)) is not None and node.op_type in _OF_HEADS:
