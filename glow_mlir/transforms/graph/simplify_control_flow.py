@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 
 from glow_mlir.dialects.glow_high.control_flow import IfOp, RegionOp, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
@@ -17,7 +17,7 @@ from glow_mlir.dialects.shapes import normalize_axis, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import is_inside, own_operations
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -104,7 +104,7 @@ class CarryUntransposed(Pattern):
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
         for position, (argument, _, _, value) in enumerate(_carried(op)):
             transpose = value.owner
-            if isinstance(transpose, TransposeOp) and _is_inside(value, op) and _is_transposed(argument):
+            if isinstance(transpose, TransposeOp) and is_inside(value, op) and _is_transposed(argument):
                 _carry_untransposed(op, position, transpose, rewriter)
                 return
 
@@ -147,7 +147,7 @@ class ReadRowsByNumber(Pattern):
     def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
         loop = op.parent_op()
         number, shape = _behind_reshapes(op.indices), sizes_of(op.indices)
-        if not isinstance(loop, LoopOp) or number is not loop.index or _is_inside(op.input, loop):
+        if not isinstance(loop, LoopOp) or number is not loop.index or is_inside(op.input, loop):
             return
         source, trips = sizes_of(op.input), loop.size_of_trips
         axis = normalize_axis(integer(op.axis), len(source))
@@ -169,15 +169,6 @@ def _behind_reshapes(value: SSAValue) -> SSAValue:
     while isinstance(value.owner, ReshapeOp):
         value = value.owner.input
     return value
-
-
-def _is_inside(value: SSAValue, loop: LoopOp) -> bool:
-    """Whether a value is defined in the body of a loop."""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while block is not None and block is not loop.body.block:
-        around = block.parent_op()
-        block = None if around is None else around.parent
-    return block is not None
 
 
 def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter: Rewriter) -> None:
