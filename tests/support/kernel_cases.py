@@ -104,7 +104,6 @@ REFUSED: dict[str, dict[str, str]] = {
     "unique": {THREADS: IN_TURN},
     "non-max-suppression": {THREADS: IN_TURN},
     "extend-cache": {THREADS: FEW_ROWS},
-    "dynamic-update-slice": {THREADS: FEW_ROWS},
     "write-pages": {THREADS: IN_TURN},
     "shape": {PROLOGUE: NOTHING, THREADS: FEW},
 }

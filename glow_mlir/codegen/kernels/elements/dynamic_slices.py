@@ -41,11 +41,7 @@ class DynamicSliceKernel(Kernel[ops.DynamicSliceOp]):
 
 @kernel("dynamic-update-slice")
 class DynamicUpdateSliceKernel(Kernel[ops.DynamicUpdateSliceOp]):
-    """
-    A copy of the input, unless the result is in its memory, then of the update.
-
-    Threads share nothing: most updates are few rows, and waking a thread takes longer.
-    """
+    """A copy of the input, unless the result is in its memory, then of the update."""
 
     name = "dynamic-update-slice"
     RUN_TIME_SIZES = True
