@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.operand_types import FLOATS, I32, QUANTIZED, TENSOR
+from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
     integer_bounds,
@@ -29,7 +30,6 @@ from glow_mlir.dialects.quant import (
     parameters_of,
     zero_point_of,
 )
-from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
 from glow_mlir.xdsl_patches.definitions import op_definition
@@ -257,8 +257,8 @@ class IntegerRescaleOp(Elementwise):
     Product and sum have 64 bits. `multiplier`, `shift` (clamped to 1 to 62) and `offset`, of i32, broadcast; the
     default of `offset` is 0. The zero point is that of `to`.
 
-    `rounding` says how the quotient is rounded: `once`, with halves up; or `twice`, as MultiplyByQuantizedMultiplier of
-    TensorFlow Lite does: to 31 fraction bits of the multiplier with halves up, then by the rest of the shift with halves
+    `rounding` says how the quotient is rounded: `once`, with halves up; or `twice`, as MultiplyByQuantizedMultiplier
+    of TensorFlow Lite does: the product by 2^31 with halves up, then the quotient by the rest of the shift with halves
     away from zero. Then sum and first quotient have 32 bits, and wrap; a shift below 31 multiplies the sum first.
 
     ```mlir

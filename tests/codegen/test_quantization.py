@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from execute import Case, check_all, runnable_targets
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i32
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.element_types import ui8

@@ -36,7 +36,7 @@ def test_fused_multiply_add_rounds_once() -> None:
 
 
 def multiplied_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int:
-    """MultiplyByQuantizedMultiplier of TensorFlow Lite, with division as in C, for a shift to the left where positive."""
+    """MultiplyByQuantizedMultiplier of TensorFlow Lite, with division as in C; a positive shift is one to the left."""
     product = (x << max(shift, 0)) * multiplier
     nudged = product + ((1 << 30) if product >= 0 else 1 - (1 << 30))
     high = abs(nudged) >> 31
