@@ -8,15 +8,26 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
-from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
-from glow_mlir.frontends.tflite.file import OTHER_TYPES, Subgraph, Tensor, TfliteFile
+from glow_mlir.frontends.tflite.file import OTHER_TYPES, Operator, Subgraph, Tensor, TfliteFile
 from glow_mlir.frontends.tflite.names import names_of
-from glow_mlir.frontends.tflite.node import IMPORTERS, TfliteNode
+from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
+from glow_mlir.frontends.tflite.variables import Variables
 
-FAMILIES = ("activations", "data_movement", "elementwise", "images", "products", "quantization")
+FAMILIES = (
+    "activations",
+    "data_movement",
+    "elementwise",
+    "images",
+    "lookups",
+    "products",
+    "quantization",
+    "slices",
+    "state",
+)
 """The modules with importers of operators."""
 
 
@@ -38,37 +49,41 @@ class _GraphImport:
         self._graph: Subgraph = model.subgraphs[0]
         self._inputs, self._outputs = names_of(model)
         self._builder = ModuleBuilder(frozenset(self._outputs.values()), pool)
-        self._tensors = dict(enumerate(self._graph.tensors))
-        self._values: dict[int, SSAValue] = {}
+        self._values = GraphValues(self._builder, self._graph.tensors, Variables(model, self._builder))
 
     def run(self) -> ModuleOp:
-        """Import operators in their order, and name what they lack."""
+        """Import operators in their order, and name those that are not supported."""
+        tensors, values = self._graph.tensors, self._values.values
         types = {
-            name: tensor(self._tensors[number].shape, ELEMENT_TYPES[_dtype(self._tensors[number], "an input")])
+            name: tensor(tensors[number].shape, ELEMENT_TYPES[_dtype(tensors[number], "an input")])
             for number, name in self._inputs.items()
         }
         given = self._builder.add_inputs(types, {})
-        self._values.update({number: given[name] for number, name in self._inputs.items()})
+        values.update({number: given[name] for number, name in self._inputs.items()})
         for operator in self._graph.operators:
             with self._builder.node_errors(operator.kind, operator.name):
-                self._import(TfliteNode(self._builder, operator, self._tensors, self._values), operator.outputs)
+                self._import(operator)
         self._builder.problems.raise_all()
+        self._values.variables.save()
         for number, name in self._outputs.items():
-            if number not in self._values:
+            if number not in values:
                 raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
-            self._builder.add_output(name, self._values[number])
+            self._builder.add_output(name, values[number])
         return self._builder.finish("main")
 
-    def _import(self, node: TfliteNode, outputs: tuple[int, ...]) -> None:
-        importer = IMPORTERS.get(node.kind)
+    def _import(self, operator: Operator) -> None:
+        importer = IMPORTERS.get(operator.kind)
         if importer is None:
-            raise UnsupportedError(f"operator {node.kind} is not supported", node=node.name)
-        if any(number >= 0 and self._is_missing(number) for number in node.operands):
+            raise UnsupportedError(f"operator {operator.kind} is not supported", node=operator.name)
+        if any(number >= 0 and not self._values.is_known(number) for number in operator.inputs):
             return  # An operator in front of it is not supported, and named.
-        self._values[outputs[0]] = importer(node)
-
-    def _is_missing(self, number: int) -> bool:
-        return number not in self._values and self._tensors[number].values is None
+        found = importer(TfliteNode(self._values, operator))
+        results = [] if found is None else [found] if isinstance(found, SSAValue) else found
+        for number, result in zip(operator.outputs, results, strict=False):
+            if sizes_of(result) != self._graph.tensors[number].shape:
+                reason = f"a result has the shape {sizes_of(result)}, not {self._graph.tensors[number].shape}"
+                raise ModelError(f"{operator.kind}: {reason}", node=operator.name)
+            self._values.values[number] = result
 
 
 def _dtype(item: Tensor, role: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import TypeVar, cast
 
 import numpy as np
@@ -17,9 +18,11 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_loca
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.tflite.file import Operator, Quantization, Tensor
 from glow_mlir.frontends.tflite.flatbuffer import Table
+from glow_mlir.frontends.tflite.variables import Variables
+from glow_mlir.support.dataclass import dataclass
 
-Importer = Callable[["TfliteNode"], SSAValue]
-"""Emits the operators of a node, and returns its only result."""
+Importer = Callable[["TfliteNode"], SSAValue | Sequence[SSAValue] | None]
+"""Emits the operators of a node, and returns its results; `None` if it has none."""
 
 Function = TypeVar("Function", bound=Importer)
 
@@ -49,6 +52,21 @@ def tflite_operator(*kinds: str) -> Callable[[Function], Function]:
     return register
 
 
+@dataclass
+class GraphValues:
+    """The values of a graph under import: number of a tensor → its value, or the name of its variable."""
+
+    builder: ModuleBuilder
+    tensors: Sequence[Tensor]
+    variables: Variables
+    values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    handles: dict[int, str] = field(default_factory=dict[int, str])
+
+    def is_known(self, number: int) -> bool:
+        """Whether a tensor has a value."""
+        return number in self.values or number in self.handles or self.tensors[number].values is not None
+
+
 class TfliteNode(NodeBuilder):
     """
     Build the operators for one operator of a file.
@@ -56,19 +74,17 @@ class TfliteNode(NodeBuilder):
     Quantized tensors are values of the integers that are stored; `quantized` gives them their type.
     """
 
-    def __init__(
-        self, builder: ModuleBuilder, operator: Operator, tensors: Mapping[int, Tensor], values: dict[int, SSAValue]
-    ) -> None:
-        names = [tensors[number].name for number in operator.outputs if number >= 0]
-        super().__init__(builder, operator.kind, operator.name, named_location(operator.name), names)
-        self._operator, self._tensors, self._values = operator, tensors, values
+    def __init__(self, graph: GraphValues, operator: Operator) -> None:
+        names = [graph.tensors[number].name for number in operator.outputs if number >= 0]
+        super().__init__(graph.builder, operator.kind, operator.name, named_location(operator.name), names)
+        self.graph, self.operator = graph, operator
 
     @property
     def options(self) -> Table:
         """The table of options; raises `UnsupportedError` if the operator has none."""
-        if self._operator.options is None:
+        if self.operator.options is None:
             raise self.unsupported("has no options")
-        return self._operator.options
+        return self.operator.options
 
     @property
     def activation(self) -> str:
@@ -87,28 +103,35 @@ class TfliteNode(NodeBuilder):
     @property
     def operands(self) -> tuple[int, ...]:
         """The numbers of the operands, -1 where one is left out."""
-        return self._operator.inputs
+        return self.operator.inputs
+
+    def variable(self, position: int) -> str:
+        """The name of the variable that an operand is."""
+        number = self.operator.inputs[position] if self.has(position) else -1
+        if number not in self.graph.handles:
+            raise self.unsupported(f"operand {position} is no variable of the graph")
+        return self.graph.handles[number]
 
     @property
     def count(self) -> int:
         """The number of operands."""
-        return len(self._operator.inputs)
+        return len(self.operator.inputs)
 
     def has(self, position: int) -> bool:
         """Whether there is an operand at a position."""
-        return position < self.count and self._operator.inputs[position] >= 0
+        return position < self.count and self.operator.inputs[position] >= 0
 
     def tensor(self, position: int) -> Tensor:
         """The tensor of an operand; raises `UnsupportedError` if it is left out."""
         if not self.has(position):
             raise self.unsupported(f"operand {position} is missing")
-        return self._tensors[self._operator.inputs[position]]
+        return self.graph.tensors[self.operator.inputs[position]]
 
     def output(self, position: int = 0) -> Tensor:
         """The tensor of a result."""
-        if position >= len(self._operator.outputs) or self._operator.outputs[position] < 0:
+        if position >= len(self.operator.outputs) or self.operator.outputs[position] < 0:
             raise self.unsupported(f"result {position} is missing")
-        return self._tensors[self._operator.outputs[position]]
+        return self.graph.tensors[self.operator.outputs[position]]
 
     def shape(self, position: int) -> Shape:
         """The shape of an operand."""
@@ -117,12 +140,12 @@ class TfliteNode(NodeBuilder):
     def input(self, position: int) -> SSAValue:
         """The value of an operand: for quantized tensors, the integers."""
         tensor = self.tensor(position)
-        number = self._operator.inputs[position]
-        if number not in self._values:
+        number = self.operator.inputs[position]
+        if number not in self.graph.values:
             if tensor.values is None:
                 raise self.unsupported(f"operand {position}, '{tensor.name}', has no value")
-            self._values[number] = self.constant(tensor.values, tensor.name)
-        return self._values[number]
+            self.graph.values[number] = self.constant(tensor.values, tensor.name)
+        return self.graph.values[number]
 
     def known(self, position: int, role: str) -> np.ndarray:
         """The values of a constant operand."""
