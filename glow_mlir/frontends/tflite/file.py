@@ -13,6 +13,7 @@ import numpy as np
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.tflite.builtins import BUILTINS
 from glow_mlir.frontends.tflite.flatbuffer import Flatbuffer, Table
+from glow_mlir.frontends.tflite.sparsity import densified
 from glow_mlir.support.dataclass import dataclass
 
 IDENTIFIER = b"TFL3"
@@ -43,6 +44,9 @@ TYPES: Mapping[int, str] = {
 
 OTHER_TYPES = frozenset(("string", "resource", "variant", "int4", "bfloat16"))
 """Types without a dtype of numpy: constants of int4 are unpacked to int8, and those of others are not read."""
+
+INTEGERS = frozenset(("int8", "uint8", "int16", "uint16", "int32"))
+"""Types of quantized values."""
 
 MAX_AXES = 8
 """The maximum number of axes of a tensor."""
@@ -188,7 +192,9 @@ class _Reader:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
         free = frozenset(axis for axis, size in enumerate(signature) if size == -1 and len(signature) == len(shape))
         values = self._values(table, name, shape, TYPES[kind])
-        return Tensor(name, shape, TYPES[kind], values, _quantization(table), bool(table.number(5, "?")), free)
+        return Tensor(
+            name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), bool(table.number(5, "?")), free
+        )
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
         """The numbers of a constant."""
@@ -196,12 +202,15 @@ class _Reader:
         if number >= len(self._buffers):
             raise self._buffer.error(f"{table.role} has buffer {number} of {len(self._buffers)}")
         data = self._bytes(self._buffers[number])
-        if not len(data) or table.table(6, "the sparsity of a tensor") is not None:
+        if not len(data):
             return None
         count, is_packed = math.prod(shape), dtype == "int4"
         if dtype in OTHER_TYPES and not is_packed:
             return None
         kind = np.dtype(np.int8 if is_packed else dtype)
+        if (sparsity := table.table(6, f"the sparsity of '{name}'")) is not None:
+            stored = len(data) // kind.itemsize
+            return densified(sparsity, data[: stored * kind.itemsize].view(kind.newbyteorder("<")), shape)
         if len(data) != (-(-count // 2) if is_packed else count * kind.itemsize):
             raise self._buffer.error(f"tensor '{name}' of {dtype} and shape {list(shape)} has {len(data)} bytes")
         return (_unpacked(data, count) if is_packed else data.view(kind.newbyteorder("<"))).reshape(shape)
@@ -234,7 +243,7 @@ class _Reader:
         return Signature(table.text(2), number, *maps)
 
 
-def _quantization(table: Table) -> Quantization | None:
+def _quantization(table: Table, dtype: str) -> Quantization | None:
     """The quantization of a tensor, if it is quantized."""
     found = table.table(4, f"the quantization of {table.role}")
     scales = np.empty(0, np.float32) if found is None else found.array(2, "<f4")
@@ -243,6 +252,11 @@ def _quantization(table: Table) -> Quantization | None:
     zeros = found.array(3, "<i8")
     if len(zeros) != len(scales):
         zeros = np.zeros(len(scales), np.int64)
+    if not (np.isfinite(scales) & (scales >= 0)).all():
+        raise table.buffer.error(f"a scale of {table.role} is no number from 0 on")
+    limits = np.iinfo(dtype) if dtype in INTEGERS else None
+    if limits is not None and not limits.min <= zeros.min() <= zeros.max() <= limits.max:
+        raise table.buffer.error(f"a zero point of {table.role} is outside of {dtype}")
     return Quantization(scales, zeros, found.number(6, "i"))
 
 

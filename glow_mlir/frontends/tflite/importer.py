@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 
 from xdsl.dialects.builtin import ModuleOp
@@ -31,15 +32,17 @@ FAMILIES = (
 """The modules with importers of operators."""
 
 
-def import_tflite(model: TfliteFile, pool: ConstantPool | None = None) -> ModuleOp:
+def import_tflite(model: TfliteFile, pool: ConstantPool | None = None, tensors: Sequence[int] = ()) -> ModuleOp:
     """
     The module of a model: its first subgraph is the function `main`, and inputs and outputs are as in the file.
+
+    The tensors with the numbers `tensors` are further outputs, called `tensor NUMBER`.
 
     Raises `UnsupportedError` with all operators that are not supported, and `ModelError` for a damaged file.
     """
     for family in FAMILIES:
         import_module(f"glow_mlir.frontends.tflite.operators.{family}")
-    return _GraphImport(model, pool).run()
+    return _GraphImport(model, pool).run(tensors)
 
 
 class _GraphImport:
@@ -51,8 +54,8 @@ class _GraphImport:
         self._builder = ModuleBuilder(frozenset(self._outputs.values()), pool)
         self._values = GraphValues(self._builder, self._graph.tensors, Variables(model, self._builder))
 
-    def run(self) -> ModuleOp:
-        """Import operators in their order, and name those that are not supported."""
+    def run(self, others: Sequence[int]) -> ModuleOp:
+        """Import operators in their order, and name those that are not supported; with other tensors as outputs."""
         tensors, values = self._graph.tensors, self._values.values
         types = {
             name: tensor(tensors[number].shape, ELEMENT_TYPES[_dtype(tensors[number], "an input")])
@@ -65,7 +68,7 @@ class _GraphImport:
                 self._import(operator)
         self._builder.problems.raise_all()
         self._values.variables.save()
-        for number, name in self._outputs.items():
+        for number, name in (*self._outputs.items(), *((number, f"tensor {number}") for number in others)):
             if number not in values:
                 raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
             self._builder.add_output(name, values[number])

@@ -25,6 +25,10 @@ class TfliteModel:
 
     path: Path
 
+    def __reduce__(self) -> tuple[type[TfliteModel], tuple[Path]]:
+        """Open the file again in another process."""
+        return TfliteModel, (self.path,)
+
     def __str__(self) -> str:
         """Its file."""
         return str(self.path)

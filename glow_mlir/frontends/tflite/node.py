@@ -137,6 +137,20 @@ class TfliteNode(NodeBuilder):
         """The shape of an operand."""
         return self.tensor(position).shape
 
+    def image(self, position: int) -> Shape:
+        """The shape of an operand of four axes, [N, H, W, C] or filters of that form."""
+        shape = self.shape(position)
+        if len(shape) != 4:
+            raise self.unsupported(f"operand {position} of the shape {list(shape)} has not four axes")
+        return shape
+
+    def step(self, field: int) -> int:
+        """A number of the options that is at least 1, and by default 1."""
+        found = self.options.number(field, "i", 1)
+        if found < 1:
+            raise self.unsupported(f"has the number {found} in its options, below 1")
+        return found
+
     def input(self, position: int) -> SSAValue:
         """The value of an operand: for quantized tensors, the integers."""
         tensor = self.tensor(position)
@@ -173,6 +187,8 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"tensor '{tensor.name}' has {len(found.scales)} scales")
         storage = cast("IntegerType", ELEMENT_TYPES[tensor.dtype])
         scale, zero = float(found.scales[0]), int(found.zero_points[0])
+        if not scale:
+            raise self.unsupported(f"tensor '{tensor.name}' has the scale 0")
         if activation not in LIMITS:
             raise self.unsupported(f"has the activation function {activation}")
         low, high = integer_bounds(storage)

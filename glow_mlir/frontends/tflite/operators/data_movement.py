@@ -60,7 +60,7 @@ def _differs(node: TfliteNode, position: int) -> bool:
 def depth_to_space(node: TfliteNode) -> SSAValue:
     """Blocks of channels become blocks of pixels of [N, H, W, C]; the block is the outer part of a channel."""
     block = node.options.number(0, "i")
-    batch, height, width, channels = node.shape(0)
+    batch, height, width, channels = node.image(0)
     if block < 1 or channels % block**2:
         raise node.unsupported(f"blocks of {block} do not fit {channels} channels")
     split = node.emit(ReshapeOp, node.input(0), shape=(batch, height, width, block, block, channels // block**2))

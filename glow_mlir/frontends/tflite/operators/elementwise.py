@@ -24,9 +24,11 @@ def add(node: TfliteNode) -> SSAValue:
     """A sum or difference; quantized summands are first rescaled to twice the larger scale, with fraction bits."""
     if node.tensor(0).quantization is None or node.is_float():
         return _plain(node)
-    bits = FRACTION_BITS[node.tensor(0).dtype]
+    bits = FRACTION_BITS.get(node.tensor(0).dtype)
     scales = [node.quantization(node.tensor(position)).scales[0].astype(np.float64) for position in (0, 1)]
     common = 2 * max(scales)
+    if bits is None or not common or not node.quantization(node.output()).scales.all():
+        raise node.unsupported(f"of {node.tensor(0).dtype} with these scales is not supported")
     summands = [_in_common_scale(node, position, bits, scale / common) for position, scale in enumerate(scales)]
     total = node.emit(OPERATORS[node.kind], *summands)
     factor = common / (2.0**bits * node.quantization(node.output()).scales.astype(np.float64))

@@ -15,9 +15,9 @@ from glow_mlir.frontends.tflite.operators.products import SAME, same_pads
 def pool_2d(node: TfliteNode) -> SSAValue:
     """The largest element, or the mean, of windows of [N, H, W, C]; the border does not count."""
     options = node.options
-    strides, kernel = ([options.number(field, "i", 1) for field in fields] for fields in ((2, 1), (4, 3)))
+    strides, kernel = ([node.step(field) for field in fields] for fields in ((2, 1), (4, 3)))
     is_same = options.number(0, "b") == SAME
-    pads = same_pads(node.shape(0)[1:3], kernel, strides, (1, 1)) if is_same else [0] * 4
+    pads = same_pads(node.image(0)[1:3], kernel, strides, (1, 1)) if is_same else [0] * 4
     form = {"kernel_shape": kernel, "strides": strides, "pads": pads}
     if node.kind == "AVERAGE_POOL_2D":
         if not node.is_float():

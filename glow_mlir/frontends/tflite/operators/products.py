@@ -35,25 +35,24 @@ def same_pads(
 @tflite_operator("CONV_2D")
 def conv_2d(node: TfliteNode) -> SSAValue:
     """A convolution of [N, H, W, C] with filters [O, kernel…, C / groups]."""
-    dilations = [node.options.number(field, "i", 1) for field in (5, 4)]
-    groups = node.shape(0)[3] // node.shape(1)[3] if len(node.shape(1)) == 4 and node.shape(1)[3] else 1
-    return _convolved(node, node.input(1), node.shape(1)[1:3], dilations, groups)
+    depth = node.image(1)[3]
+    groups = node.image(0)[3] // depth if depth else 1
+    return _convolved(node, node.input(1), node.image(1)[1:3], [node.step(field) for field in (5, 4)], groups)
 
 
 @tflite_operator("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> SSAValue:
     """A convolution of each channel with filters of its own, [1, kernel…, C · multiplier]."""
-    dilations = [node.options.number(field, "i", 1) for field in (6, 5)]
     filters = node.emit(TransposeOp, node.input(1), permutation=(3, 1, 2, 0))
-    return _convolved(node, filters, node.shape(1)[1:3], dilations, node.shape(0)[3])
+    return _convolved(node, filters, node.image(1)[1:3], [node.step(field) for field in (6, 5)], node.image(0)[3])
 
 
 def _convolved(
     node: TfliteNode, filters: SSAValue, kernel: Sequence[int], dilations: Sequence[int], groups: int
 ) -> SSAValue:
-    strides = [node.options.number(field, "i", 1) for field in (2, 1)]
+    strides = [node.step(field) for field in (2, 1)]
     is_same = node.options.number(0, "b") == SAME
-    pads = same_pads(node.shape(0)[1:3], kernel, strides, dilations) if is_same else [0] * 4
+    pads = same_pads(node.image(0)[1:3], kernel, strides, dilations) if is_same else [0] * 4
     form = {"strides": strides, "pads": pads, "dilations": dilations, "group": groups}
     bias = node.input(2) if node.has(2) else None
     if node.is_float():
@@ -79,14 +78,17 @@ def _factors(node: TfliteNode) -> np.ndarray:
         node.quantization(tensor).scales.astype(np.float64)
         for tensor in (node.tensor(0), node.tensor(1), node.output())
     )
+    if not out.all():
+        raise node.unsupported("the result has the scale 0")
     return left * right / out
 
 
 @tflite_operator("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> SSAValue:
     """A product of rows with weights [O, K]; leading axes are merged, or kept with `keep_num_dims`."""
-    weights = node.shape(1)
-    rows = _rows(node, weights[1])
+    if len(node.shape(1)) != 2:
+        raise node.unsupported(f"weights of the shape {list(node.shape(1))} are no matrix")
+    rows = _rows(node, node.shape(1)[1])
     bias = node.input(2) if node.has(2) else None
     if node.is_float():
         if not node.is_float(1):
@@ -103,12 +105,14 @@ def _rows(node: TfliteNode, depth: int) -> SSAValue:
     """The first operand as a matrix of rows of `depth` elements."""
     value = node.input(0) if node.is_float() else node.quantized(0)
     count = int(np.prod(node.shape(0), dtype=np.int64))
-    return node.emit(ReshapeOp, value, shape=(count // max(depth, 1), depth))
+    if not depth or count % depth:
+        raise node.unsupported(f"an operand of the shape {list(node.shape(0))} has no rows of {depth}")
+    return node.emit(ReshapeOp, value, shape=(count // depth, depth))
 
 
 def _product_factors(node: TfliteNode) -> np.ndarray:
     """Like `_factors`, but the product of single scales is rounded to f32, as the reference kernel does."""
     scales = [node.quantization(tensor).scales for tensor in (node.tensor(0), node.tensor(1), node.output())]
-    if len(scales[1]) > 1:
+    if len(scales[1]) > 1 or not scales[2].all():
         return _factors(node)
     return (scales[0] * scales[1]).astype(np.float64) / scales[2].astype(np.float64)

@@ -27,3 +27,9 @@ def quantize(node: TfliteNode) -> SSAValue:
         raise node.unsupported("of floats is not supported")
     scales = [node.quantization(tensor).scales.astype(np.float64) for tensor in (node.tensor(0), node.output())]
     return rescaled(node, centred(node, 0), scales[0] / scales[1])
+
+
+@tflite_operator("DENSIFY")
+def densify(node: TfliteNode) -> SSAValue:
+    """A sparse constant in dense form, in which it is read."""
+    return node.input(0)
