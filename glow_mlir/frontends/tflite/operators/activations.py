@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.activations import PReluOp, ReluOp
+from glow_mlir.dialects.glow_high.activations import EluOp, HardSwishOp, LeakyReluOp, PReluOp, ReluOp
 from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp
 from glow_mlir.frontends.tflite.node import LIMITS, TfliteNode, tflite_operator
 
@@ -36,3 +36,27 @@ def prelu(node: TfliteNode) -> SSAValue:
     if not node.is_float():
         raise node.unsupported("of integers is not supported")
     return node.emit(PReluOp, node.input(0), node.input(1))
+
+
+@tflite_operator("RELU6", "RELU_N1_TO_1")
+def limited(node: TfliteNode) -> SSAValue:
+    """A number from 0 to 6, or from -1 to 1."""
+    if not node.is_float():
+        raise node.unsupported("of integers is not supported")
+    return activated(node, node.input(0), node.kind.lower())
+
+
+@tflite_operator("LEAKY_RELU")
+def leaky_relu(node: TfliteNode) -> SSAValue:
+    """Negative numbers times a factor."""
+    if not node.is_float():
+        raise node.unsupported("of integers is not supported")
+    return node.emit(LeakyReluOp, node.input(0), alpha=node.options.real(0))
+
+
+@tflite_operator("ELU", "HARD_SWISH")
+def plain(node: TfliteNode) -> SSAValue:
+    """An exponential below 0, or x · ReLU6(x + 3) / 6."""
+    if not node.is_float():
+        raise node.unsupported("of integers is not supported")
+    return node.emit({"ELU": EluOp, "HARD_SWISH": HardSwishOp}[node.kind], node.input(0))

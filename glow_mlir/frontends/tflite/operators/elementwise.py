@@ -1,4 +1,4 @@
-"""Sums, differences and products of elements."""
+"""Operators on two or three elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    AndOp,
+    DivOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    OrOp,
+    PowOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import NotOp
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
@@ -60,3 +77,51 @@ def mul(node: TfliteNode) -> SSAValue:
     product = node.emit(MulOp, centred(node, 0), centred(node, 1))
     left, right, out = (node.quantization(tensor).scales for tensor in (node.tensor(0), node.tensor(1), node.output()))
     return rescaled(node, product, (left * right / out).astype(np.float64), node.activation)
+
+
+PLAIN: dict[str, type[HighOp]] = {
+    "MAXIMUM": MaxOp,
+    "MINIMUM": MinOp,
+    "POW": PowOp,
+    "EQUAL": EqualOp,
+    "LESS": LessOp,
+    "LESS_EQUAL": LessOrEqualOp,
+    "GREATER": GreaterOp,
+    "GREATER_EQUAL": GreaterOrEqualOp,
+    "LOGICAL_AND": AndOp,
+    "LOGICAL_OR": OrOp,
+}
+"""Operators on numbers of any type, whose quantized forms need one scale."""
+
+
+@tflite_operator(*PLAIN, "NOT_EQUAL")
+def plain(node: TfliteNode) -> SSAValue:
+    """An operator on pairs of elements that are not quantized."""
+    if node.tensor(0).quantization is not None and not node.is_float():
+        raise node.unsupported("of quantized values is not supported")
+    if node.kind == "NOT_EQUAL":
+        return node.emit(NotOp, node.emit(EqualOp, node.input(0), node.input(1)))
+    return node.emit(PLAIN[node.kind], node.input(0), node.input(1))
+
+
+@tflite_operator("DIV")
+def div(node: TfliteNode) -> SSAValue:
+    """A quotient of floats."""
+    if not node.is_float():
+        raise node.unsupported("of integers is not supported")
+    return activated(node, node.emit(DivOp, node.input(0), node.input(1)), node.activation)
+
+
+@tflite_operator("SQUARED_DIFFERENCE")
+def squared_difference(node: TfliteNode) -> SSAValue:
+    """(x - y)²."""
+    if node.tensor(0).quantization is not None and not node.is_float():
+        raise node.unsupported("of quantized values is not supported")
+    difference = node.emit(SubOp, node.input(0), node.input(1))
+    return node.emit(MulOp, difference, difference)
+
+
+@tflite_operator("SELECT", "SELECT_V2")
+def select(node: TfliteNode) -> SSAValue:
+    """Elements of one of two tensors, by a truth value."""
+    return node.emit(WhereOp, node.input(0), node.input(1), node.input(2))
