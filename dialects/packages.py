@@ -79,14 +79,14 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage returns call control_flow loop elementwise_math activations elementwise_binary convolution linear "
-        "attention linear_attention cache pages einsum pooling normalization data_movement indexing resize sampling "
-        "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
-        "generic gradient predicate random_numbers saved trees",
+        "attention linear_attention cache pages einsum pooling normalization data_movement dynamic_slices indexing "
+        "resize sampling fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise "
+        "sizes generic gradient predicate random_numbers saved trees",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention linear_attention cache pages pooling data_movement indexing resize "
-        "sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
+        "storage convolution linear attention linear_attention cache pages pooling data_movement dynamic_slices "
+        "indexing resize sampling fourier ngrams embedding selection reductions recurrent blockwise sizes generic "
         "gradient predicate saved trees",
     ),
     importers=(
@@ -119,7 +119,7 @@ BUILTIN = OperatorPackage(
     ),
     gradients=_modules(
         "glow_mlir.differentiation",
-        "elementwise expressed linear data_movement indexing reductions convolution pooling "
+        "elementwise expressed linear data_movement dynamic_slices indexing reductions convolution pooling "
         "attention cache resize sampling regions embedding einsum fourier recurrent predicate "
         "control_flow quantization saved variables",
     ),
@@ -127,7 +127,8 @@ BUILTIN = OperatorPackage(
         "cpu": (
             *_modules(
                 "glow_mlir.codegen.kernels.elements",
-                "elementwise determinant data_movement indexing top_k ngrams embedding selection sizes reshape",
+                "elementwise determinant data_movement dynamic_slices indexing top_k ngrams embedding selection sizes "
+                "reshape",
             ),
             *_modules(
                 "glow_mlir.codegen.kernels.products",

@@ -8,7 +8,7 @@ operators compute in f32, or in f64 if an operand is f64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.operand_types import FLOATS, I32, QUANTIZED, TENSOR
+from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
     integer_bounds,
@@ -218,14 +219,47 @@ class RescaleOp(Elementwise):
         return _as_code(b, whole + float(zero_point) if zero_point else whole, self.to)
 
 
+def _rounded_once(b: ScalarBuilder, number: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
+    """The rescaled number, of i64, with halves rounded up."""
+    bits = b.convert(shift, i64)
+    half = b.binary("shift_left", b.constant(1, i64), bits - 1)
+    return b.binary("shift_right", number * b.convert(multiplier, i64) + half, bits)
+
+
+def _rounded_twice(b: ScalarBuilder, number: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
+    """The rescaled number, of i64: its first quotient by 2^31 has halves rounded up, its second one away from zero."""
+    none, one = b.constant(0, i32), b.constant(1, i32)
+    left, right = b.maximum(31 - shift, none), b.maximum(shift - 31, none)
+    wide = b.convert(b.binary("shift_left", b.convert(number, i32), left), i64)
+    product = wide * b.convert(multiplier, i64)
+    first = b.convert(b.binary("shift_right", product + (1 << 30), b.constant(31, i64)), i32)
+    mask = b.binary("shift_left", one, right) - one
+    half = b.binary("shift_right", mask, one) + b.select(first < 0, one, none)
+    rest = b.binary("and", first, mask)
+    return b.convert(b.binary("shift_right", first, right) + b.select(rest > half, one, none), i64)
+
+
+ONCE = "once"
+
+ROUNDINGS: Mapping[str, Callable[[ScalarBuilder, Scalar, Scalar, Scalar], Scalar]] = {
+    ONCE: _rounded_once,
+    "twice": _rounded_twice,
+}
+"""How a rescaled number is rounded → the function of a number of i64, its multiplier and shift."""
+
+
 @op_definition
 class IntegerRescaleOp(Elementwise):
     """
     Rescale quantized values or accumulators in integers: (`input` + `offset`) · `multiplier` / 2^`shift` + zero point,
-    halves rounded up, limited to the range of `to` (Glow's libjit requantization).
+    limited to the range of `to` (Glow's libjit requantization).
 
     Product and sum have 64 bits. `multiplier`, `shift` (clamped to 1 to 62) and `offset`, of i32, broadcast; the
     default of `offset` is 0. The zero point is that of `to`.
+
+    `rounding` says how the quotient is rounded: `once`, with halves up; or `twice`, as MultiplyByQuantizedMultiplier
+    of TensorFlow Lite does: the product by 2^31 with halves up, then the quotient by the rest of the shift with halves
+    away from zero. Then sum and first quotient have 32 bits, and wrap; a shift below 31 multiplies the sum first.
 
     ```mlir
     %q = glow_high.integer_rescale %sums, %multiplier, %shift, %bias {to = i8} : tensor<8x64xi8>
@@ -240,19 +274,21 @@ class IntegerRescaleOp(Elementwise):
     shift = operand_def(I32)
     offset = opt_operand_def(I32)
     to = prop_def(TypeAttribute)
+    rounding = text_prop(ONCE)
 
     def check_elements(self) -> Attribute:
         _check_quantized(element_of(self.input), "codes")
         _check_quantized(self.to, "codes")
+        word = text(self.rounding)
+        require(word in ROUNDINGS, f"rounding must be one of {', '.join(ROUNDINGS)}, not '{word}'")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar, multiplier: Scalar, shift: Scalar, *offset: Scalar) -> Scalar:
-        code = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
+        number = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
         for value in offset:
-            code = code + b.convert(value, i64)
-        shift_bits = b.convert(b.clamp(shift, 1, 62), i64)
-        half = b.binary("shift_left", b.constant(1, i64), shift_bits - 1)
-        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, shift_bits) + zero_point_of(self.to)
+            number = number + b.convert(value, i64)
+        rounded = ROUNDINGS[text(self.rounding)](b, number, multiplier, b.clamp(shift, 1, 62))
+        whole = rounded + zero_point_of(self.to)
         storage = cast("IntegerType", storage_of(self.to))
         low, high = integer_bounds(storage)
         if isinstance(self.to, UniformQuantizedType):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.support.file_kinds import TFLITE
 from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def accepted_model(model: Any) -> Any:
         path = Path(cast("str | os.PathLike[str]", model))
         if "\0" in str(path):
             raise OptionError(f"expected a path, got {str(path)!r}", hint="pass the content of a model as bytes")
-        return path
+        return _opened(path)
     # Recognized by attributes, as in `is_ir`: a `ModuleOp`, or a `ModelProto` but no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
     is_own = is_module or is_importable(model) or is_opened(model)
@@ -34,6 +35,15 @@ def accepted_model(model: Any) -> Any:
     if hasattr(model, "state_dict"):
         hint = "glow_mlir.from_torch and glow_mlir.torch.exported take modules of PyTorch"
     raise OptionError(f"a model cannot be of the type '{type(model).__name__}'", hint=hint)
+
+
+def _opened(path: Path) -> Any:
+    """The model of a file of TensorFlow Lite; other paths are unchanged."""
+    if path.suffix != TFLITE:
+        return path
+    from glow_mlir.frontends.tflite.model import TfliteModel
+
+    return TfliteModel(path)
 
 
 def import_any(

@@ -336,6 +336,7 @@ OPTIMIZED = Stage.of(
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "raise-gathers",  # Before operators on whole tables are folded.
     "fold-constants",  # Computations on constants alone.
+    "count-trips",  # Conditions of loops that count, while their bounds are constants.
     "simplify-control-flow",  # Conditions and trip counts that constants decide are known now.
     "fold-quantization",  # Before other operators separate quantized operands from their users.
     "gather-to-slice",  # Indices that are known now.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
@@ -154,6 +154,17 @@ def within(block: Block, op: Operation) -> Operation | None:
     while around is not None and around.parent is not block:
         around = around.parent_op()
     return around
+
+
+def is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is defined in a region of an op."""
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    while block is not None:
+        around = block.parent_op()
+        if around is op:
+            return True
+        block = None if around is None else around.parent
+    return False
 
 
 def function_of(op: Operation) -> FunctionOp:

@@ -21,8 +21,8 @@ DIALECTS: dict[str, str] = {
 
 _PACKAGES: dict[str, str] = {
     "transforms.graph": (
-        "apply-patterns bin-trees canonicalize collapse-layers cse deduplicate expand-powers flatten-convolutions "
-        "fold-constants fold-dilated-convolutions fold-into-trees fold-into-weights "
+        "apply-patterns bin-trees canonicalize collapse-layers count-trips cse deduplicate expand-powers "
+        "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-trees fold-into-weights "
         "fold-transposes-into-matmul fold-transposes-into-pools gather-to-slice hoist-from-loops lower "
         "merge-arithmetic merge-matmuls merge-pads merge-reductions raise-clips raise-gathers "
         "recognize-activations recognize-attention recognize-grouped-products recognize-normalization "

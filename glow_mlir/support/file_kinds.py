@@ -10,6 +10,9 @@ from glow_mlir.support.dataclass import dataclass
 GENAI = "genai_config.json"
 """The file that describes a folder of onnxruntime-genai."""
 
+TFLITE = ".tflite"
+"""The suffix of files of TensorFlow Lite."""
+
 NEAR = 4096
 """The number of bytes that are examined."""
 
@@ -72,7 +75,7 @@ KINDS = (
     Kind(b"ML\xefR", "bytecode of MLIR", "mlir-opt FILE prints it as text"),
     Kind(b"BC\xc0\xde", "bitcode of LLVM", "the ladder ends there: glow-opt --stop-after=llvm -t llvm"),
     Kind(b"\x1f\x8b", "compressed (gzip)", "gunzip FILE unpacks it"),
-    Kind(b"TFL3", "a TensorFlow Lite model", _EXPORT, offset=4),
+    Kind(b"TFL3", "a TensorFlow Lite model", f"a file of this kind is called {TFLITE}", offset=4),
     _HDF5,
     _GGUF,
     _EXECUTORCH,

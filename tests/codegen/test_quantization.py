@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from execute import Case, check_all, runnable_targets
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i32
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.element_types import ui8
@@ -53,8 +53,12 @@ def test_rescaling_by_integers_is_exact(target: str) -> None:
     multiplier = RANDOM.integers(-(2**31), 2**31, COUNT).astype(np.int32)
     multiplier[:2] = -(2**31), 2**31 - 1
     offset = sums()[::-1].copy()
-    cases = [Case(IntegerRescaleOp, x, multiplier, shift, offset, to=kind) for kind in (i8, uniform(ui8, f32, 1.0, 7))]
-    check_all([*cases, Case(IntegerRescaleOp, x, multiplier, shift, to=i8)], target, 0.0)
+    for rounding in ("once", "twice"):
+        cases = [
+            Case(IntegerRescaleOp, x, multiplier, shift, offset, to=kind, rounding=rounding)
+            for kind in (i8, uniform(ui8, f32, 1.0, 7), i32)
+        ]
+        check_all([*cases, Case(IntegerRescaleOp, x, multiplier, shift, to=i8, rounding=rounding)], target, 0.0)
 
 
 @pytest.mark.parametrize("target", runnable_targets())

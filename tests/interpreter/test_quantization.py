@@ -1,4 +1,4 @@
-"""The meaning of quantization: written out in numpy, and the single rounding of a rescaled sum in exact fractions."""
+"""The meaning of quantization: written out in numpy, and the roundings of rescaled sums in exact numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 from xdsl.dialects import math
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block
 
+from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
+from glow_mlir.dialects.shapes import tensor
 from glow_mlir.interpreter.scalar import FUNCTIONS
+from glow_mlir.interpreter.semantics import apply_semantics
 
 
 def rounded_once(x: float, y: float, z: float) -> np.float32:
@@ -28,3 +33,29 @@ def test_fused_multiply_add_rounds_once() -> None:
     found = FUNCTIONS[math.FmaOp](x, y * scale, z)
     expected = [rounded_once(*map(float, row)) for row in zip(x, y * scale, z, strict=True)]
     np.testing.assert_array_equal(found, np.array(expected, np.float32))
+
+
+def multiplied_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int:
+    """MultiplyByQuantizedMultiplier of TensorFlow Lite, with division as in C; a positive shift is one to the left."""
+    product = (x << max(shift, 0)) * multiplier
+    nudged = product + ((1 << 30) if product >= 0 else 1 - (1 << 30))
+    high = abs(nudged) >> 31
+    high, right = high if nudged >= 0 else -high, max(-shift, 0)
+    quotient = Fraction(abs(high), 1 << right) + Fraction(1, 2)
+    return int(quotient) if high >= 0 else -int(quotient)
+
+
+def test_rescaling_with_two_roundings_is_that_of_tensorflow_lite() -> None:
+    random = np.random.default_rng(1)
+    shift = random.integers(20, 50, 6000)
+    magnitude = np.minimum(31, 31 - np.maximum(31 - shift, 0))
+    x = random.integers(-(1 << 31), 1 << 31, 6000) >> (31 - magnitude) >> random.integers(0, 20, 6000)
+    multiplier = random.integers(1 << 30, 1 << 31, 6000)
+    # Products, and first quotients, that are half-way between two numbers.
+    multiplier[::3], shift[::3] = 1 << 30, np.where(shift[::3] < 31, 31, shift[::3])
+    types = [tensor((6000,), i32)] * 3
+    op = IntegerRescaleOp.make(*Block(arg_types=types).args, to=i32, rounding="twice")
+    (found,) = apply_semantics(op, [item.astype(np.int32) for item in (x, multiplier, shift)])
+    rows = zip(x.tolist(), multiplier.tolist(), shift.tolist(), strict=True)
+    expected = [multiplied_by_quantized_multiplier(one, by, 31 - to) for one, by, to in rows]
+    np.testing.assert_array_equal(found, expected)

@@ -106,6 +106,17 @@ def scatters() -> Cases:
 
 
 @ELEMENTS.add()
+def dynamic_slices() -> Cases:
+    """Starts inside, before and behind the input, along each axis, in all element types."""
+    for dtype, axis in itertools.product((*FLOATS, "i4", "u1", "?"), (0, 1, -1)):
+        x = sample((5, 6, 7), dtype)
+        for count, start in ((1, 3), (3, 0), (3, 2), (2, 99), (4, -(1 << 62)), (5, 1), (0, 2)):
+            yield case("dynamic_slice", x, np.array(start), axis=axis, size=count)
+            update = np.take(sample((5, 6, 7), dtype, seed=1), range(count), axis)
+            yield case("dynamic_update_slice", x, update, np.full((1, 1), max(start, -9), np.int32), axis=axis)
+
+
+@ELEMENTS.add()
 def reversed_sequences() -> Cases:
     x = sample((4, 5, 16))
     for batch, time in ((0, 1), (1, 0), (2, 0), (0, 2)):

@@ -34,7 +34,7 @@ SAME_NAMES = (
     "scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
     "predicated-matmul grouped-matmul blockwise-matmul blockwise-matmul-integer attention linear-attention "
-    "extend-cache paged-attention write-pages shape"
+    "extend-cache paged-attention write-pages dynamic-update-slice shape"
 ).split()
 """Kernels that are called like the operator whose case they are selected for."""
 
@@ -65,6 +65,7 @@ CASES: dict[str, OperatorCase] = {
     ),
     "expand": replace(BY_OPERATOR["expand"], sized=True),
     "tile": row("tile", sample((BATCH, 20)), repeats=(1, 3)),
+    "dynamic-slice": row("dynamic_slice", sample((BATCH, 90)), np.array(3), axis=1, size=80),
     "scatter-nd": row(
         "scatter_nd",
         sample((9, 70)),

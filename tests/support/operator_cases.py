@@ -183,6 +183,8 @@ MOVEMENT: list[OperatorCase] = [
     row("slice", CUBE, properties=lambda size: {"starts": (0, 3, 0), "ends": (size, 1, 7), "steps": (1, -1, 3)}),
     row("tile", LINE, repeats=(1, 3)),
     row("transpose", CUBE, permutation=(0, 2, 1)),
+    row("dynamic_slice", CUBE, np.array(2), axis=1, size=2),
+    row("dynamic_update_slice", CUBE, sample((BATCH, 2, 9), seed=1), np.array([1], np.int32), batch=BOTH, axis=1),
     row("gather", sample((9, 5)), whole(BATCH, 2, bound=9, dtype="i8"), batch={1: 0}, axis=0),
     row("gather_elements", LINE, whole(BATCH, 4, bound=11), batch=BOTH, axis=1),
     row("gather_nd", sample((4, 5, 6)), whole(BATCH, 3, 2, bound=4), batch={1: 0}),
@@ -357,7 +359,7 @@ WITHOUT_ONNX = frozenset(
     "philox blockwise_matmul blockwise_matmul_integer blockwise_dequantize lstm_recurrence gru_recurrence "
     "rnn_recurrence predicate predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums "
     "rnn_recurrence_with_sums binned_tree_ensemble tree_ensemble extend_cache write_pages "
-    "paged_attention".split()
+    "paged_attention dynamic_slice dynamic_update_slice".split()
 )
 """Operators for which the export has no words."""
 

@@ -130,6 +130,7 @@ ELSEWHERE = {
     "apply-patterns",
     "assign-devices",
     "collapse-layers",  # test_equal_layers.py
+    "count-trips",
     "convert-precision",
     "differentiate",
     "expand-layers",  # test_equal_layers.py

@@ -79,6 +79,7 @@ FUSION_PASSES = (
 PLAIN_PASSES = (
     "canonicalize",
     "fold-constants",
+    "count-trips",
     "simplify-control-flow",
     "fold-quantization",
     "gather-to-slice",

@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.frontends.builder.emission import OperatorEmitter
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 
 
@@ -21,8 +22,8 @@ def to_channels_first(node: NodeBuilder, value: SSAValue) -> SSAValue:
     return node.emit(TransposeOp, value, permutation=(0, rank - 1, *range(1, rank - 1)))
 
 
-def moved_axis(node: NodeBuilder, value: SSAValue, axis: int, index: int) -> SSAValue:
+def moved_axis(emit: OperatorEmitter, value: SSAValue, axis: int, index: int) -> SSAValue:
     """Move an axis to another position."""
     order = [position for position in range(rank_of(value)) if position != axis]
     order.insert(index, axis)
-    return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
+    return value if order == sorted(order) else emit(TransposeOp, value, permutation=order)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 
+from glow_mlir.dialects.element_types import is_integer, numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import IfOp, RegionOp, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import normalize_axis, sizes_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import is_inside, own_operations
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -104,7 +109,7 @@ class CarryUntransposed(Pattern):
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
         for position, (argument, _, _, value) in enumerate(_carried(op)):
             transpose = value.owner
-            if isinstance(transpose, TransposeOp) and _is_inside(value, op) and _is_transposed(argument):
+            if isinstance(transpose, TransposeOp) and is_inside(value, op) and _is_transposed(argument):
                 _carry_untransposed(op, position, transpose, rewriter)
                 return
 
@@ -141,43 +146,78 @@ def _is_transposed(value: SSAValue) -> bool:
 
 
 class ReadRowsByNumber(Pattern):
-    """Turn a gather by the loop index into a scan of the tensor's rows."""
+    """Turn a gather or a slice by the loop index into a scan of the tensor's rows."""
 
     @rooted
-    def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
-        loop = op.parent_op()
-        number, shape = _behind_reshapes(op.indices), sizes_of(op.indices)
-        if not isinstance(loop, LoopOp) or number is not loop.index or _is_inside(op.input, loop):
+    def match_and_rewrite(self, op: GatherOp | DynamicSliceOp, rewriter: Rewriter, /) -> None:
+        loop, number = op.parent_op(), op.operands[1]
+        if not isinstance(loop, LoopOp) or not _is_index(number, loop) or is_inside(op.input, loop):
             return
         source, trips = sizes_of(op.input), loop.size_of_trips
         axis = normalize_axis(integer(op.axis), len(source))
+        if isinstance(op, DynamicSliceOp) and sizes_of(op.result)[axis] != 1:
+            return
         if trips is None or not (trips == source[axis] or largest(trips) <= smallest(source[axis])):
             return
         emit = rewriter.emit_before(loop, op.location)
-        order = (axis, *(other for other in range(len(source)) if other != axis))
-        rows = op.input if axis == 0 else emit(TransposeOp, op.input, permutation=order)
+        rows = moved_axis(emit, op.input, axis, 0)
         if trips != source[axis]:
             sizes = sizes_of(rows)
             rows = emit(SliceOp, rows, starts=(0,) * len(sizes), ends=(trips, *sizes[1:]))
         row = loop.go_over(Rows(rows))
         rewriter.handle_operation_modification(loop)
-        rewriter.replace(op, [], [row] if not shape else [rewriter.emit(ReshapeOp, row, shape=sizes_of(op.result))])
+        is_row = sizes_of(row) == sizes_of(op.result)
+        rewriter.replace(op, [], [row] if is_row else [rewriter.emit(ReshapeOp, row, shape=sizes_of(op.result))])
 
 
-def _behind_reshapes(value: SSAValue) -> SSAValue:
-    """The value behind reshapes of one element."""
-    while isinstance(value.owner, ReshapeOp):
-        value = value.owner.input
-    return value
+class WriteRowsByNumber(Pattern):
+    """Stack rows instead of writing each, by the loop index, to a carried tensor of as many rows as there are trips."""
+
+    @rooted
+    def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
+        if op.static_trips is None or op.condition is not None:
+            return
+        for position, (argument, _, result, value) in enumerate(_carried(op)):
+            written = value.owner
+            if isinstance(written, DynamicUpdateSliceOp) and written.input is argument and result.uses:
+                axis = normalize_axis(integer(written.axis), len(sizes_of(argument)))
+                whole = sizes_of(argument)[axis] == op.static_trips and sizes_of(written.update)[axis] == 1
+                alone = argument.has_one_use() and value.has_one_use()
+                if whole and alone and _is_index(written.start, op):
+                    _stack(op, position, axis, written.update, rewriter)
+                    return
 
 
-def _is_inside(value: SSAValue, loop: LoopOp) -> bool:
-    """Whether a value is defined in the body of a loop."""
-    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while block is not None and block is not loop.body.block:
-        around = block.parent_op()
-        block = None if around is None else around.parent
-    return block is not None
+def _stack(op: LoopOp, position: int, axis: int, update: SSAValue, rewriter: Rewriter) -> None:
+    """Stack the updates of a carried tensor, which have one row along an axis."""
+    last, sizes = op.body.block.last_op, sizes_of(update)
+    assert isinstance(last, YieldOp)
+    row = rewriter.emit_before(last, op.location)(ReshapeOp, update, shape=(*sizes[:axis], *sizes[axis + 1 :]))
+    values = [*last.values, row]
+    values[position] = op.carried[position]
+    last.operands = values
+    backwards = [*(rows.reversed for rows in op.stacks), False]
+    new = LoopOp.of(_trips(op), op.initial, op.over, op.detach_region(op.body), backwards, op.location)
+    emit = rewriter.emit
+    emit.insert(new)
+    results: list[SSAValue] = list(new.results[:-1])
+    results[position] = moved_axis(emit, new.results[-1], 0, axis)
+    rewriter.replace(op, [], results)
+
+
+def _is_index(value: SSAValue, loop: LoopOp) -> bool:
+    """Whether an integer of one element is the index of the trip, in any type that holds all indices."""
+    while isinstance(inner := value.owner, ReshapeOp | CastOp):
+        if isinstance(inner, CastOp) and not _holds_indices(inner, loop):
+            return False
+        value = inner.operands[0]
+    return value is loop.index
+
+
+def _holds_indices(cast: CastOp, loop: LoopOp) -> bool:
+    """Whether a cast keeps the indices of all trips of a loop."""
+    target, trips = element_of(cast.result), loop.size_of_trips
+    return is_integer(target) and trips is not None and largest(trips) - 1 <= np.iinfo(numpy_dtype(target)).max
 
 
 def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter: Rewriter) -> None:
@@ -205,13 +245,20 @@ def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter
 class SimplifyControlFlowPass(PatternPass):
     """
     Inline branches whose condition is known and loops of one trip, drop unused results and unchanged carried values,
-    turn reads by loop index into scans, and carry values in the layout in which trips compute them.
+    turn reads and writes by loop index into scans, and carry values in the layout in which trips compute them.
     """
 
     name = "simplify-control-flow"
     WALKS = (
         Walk(
-            (InlineKnownBranch(), InlineSingleTrip(), ReadRowsByNumber(), CarryUntransposed(), DropUnusedResults()),
+            (
+                InlineKnownBranch(),
+                InlineSingleTrip(),
+                ReadRowsByNumber(),
+                WriteRowsByNumber(),
+                CarryUntransposed(),
+                DropUnusedResults(),
+            ),
             repeated=True,
         ),
     )

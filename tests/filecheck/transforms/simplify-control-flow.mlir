@@ -152,3 +152,52 @@ glow_high.func @beyond(%x: tensor<4x3xf32>, %a: tensor<3xf32>) -> tensor<3xf32> 
   } : tensor<3xf32>
   glow_high.return %last
 }
+
+// Slices and updates of one row by the number of the trip are rows that a loop goes over, and rows that it stacks.
+
+// CHECK-LABEL: glow_high.func @rows_by_number(
+// CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %x {permutation = [1, 0]} : tensor<5x4xf32>
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.loop %{{.*}} = 5 over (%[[ROW:.*]] = %[[T]]) {
+// CHECK-NEXT:      %[[C:.*]] = glow_high.reshape %[[ROW]] {shape = [4, 1]}
+// CHECK-NEXT:      %[[D:.*]] = glow_high.neg %[[C]]
+// CHECK-NEXT:      %[[E:.*]] = glow_high.reshape %[[D]] {shape = [4]}
+// CHECK-NEXT:      glow_high.yield %[[E]]
+// CHECK-NEXT:    } : tensor<5x4xf32>
+// CHECK-NEXT:    %[[Z:.*]] = glow_high.transpose %[[Y]] {permutation = [1, 0]} : tensor<4x5xf32>
+// CHECK-NEXT:    glow_high.return %[[Z]]
+glow_high.func @rows_by_number(%x: tensor<4x5xf32>, %y: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  %0 = glow_high.loop %i = 5 (%z = %y) {
+    %k = glow_high.cast %i {to = i32} : tensor<i32>
+    %1 = glow_high.dynamic_slice %x, %k {axis = 1} : tensor<4x1xf32>
+    %2 = glow_high.neg %1 : tensor<4x1xf32>
+    %3 = glow_high.dynamic_update_slice %z, %2, %i {axis = 1} : tensor<4x5xf32>
+    glow_high.yield %3
+  } : tensor<4x5xf32>
+  glow_high.return %0
+}
+
+// A slice of two rows is none, nor is an update of which a trip reads an earlier one; 300 trips have no number in i8.
+
+// CHECK-LABEL: glow_high.func @not_rows(
+// CHECK:         glow_high.dynamic_slice %x, %i {axis = 1, size = 2}
+// CHECK:         glow_high.dynamic_update_slice %z,
+// CHECK:         glow_high.dynamic_slice %w, %{{.*}} :
+glow_high.func @not_rows(%x: tensor<4x5xf32>, %y: tensor<5x4xf32>, %w: tensor<300x4xf32>) -> (tensor<5x4xf32>, tensor<1x4xf32>) {
+  %0 = glow_high.loop %i = 5 (%z = %y) {
+    %1 = glow_high.dynamic_slice %x, %i {axis = 1, size = 2} : tensor<4x2xf32>
+    %2 = glow_high.reshape %1 {shape = [2, 4]} : tensor<2x4xf32>
+    %3 = glow_high.dynamic_slice %2, %i : tensor<1x4xf32>
+    %4 = glow_high.dynamic_update_slice %z, %3, %i : tensor<5x4xf32>
+    %5 = glow_high.add %4, %z : tensor<5x4xf32>
+    glow_high.yield %5
+  } : tensor<5x4xf32>
+  %6 = glow_high.splat {value = 0.0} : tensor<1x4xf32>
+  %7 = glow_high.loop %j = 300 (%s = %6) {
+    %k = glow_high.cast %j {to = i8} : tensor<i8>
+    %l = glow_high.cast %k {to = i64} : tensor<i64>
+    %8 = glow_high.dynamic_slice %w, %l : tensor<1x4xf32>
+    %9 = glow_high.add %s, %8 : tensor<1x4xf32>
+    glow_high.yield %9
+  } : tensor<1x4xf32>
+  glow_high.return %0, %7
+}

@@ -14,11 +14,13 @@ from glow_mlir.dialects.element_types import is_integer, storage_of
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import (
+    ONCE,
     VALUES_OF_A_BYTE,
     IntegerRescaleOp,
     LookupOp,
     StorageCastOp,
 )
+from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
@@ -50,7 +52,7 @@ def storage_cast(op: StorageCastOp, b: TosaBuilder) -> SSAValue:
 
 def _can_rescale(op: IntegerRescaleOp) -> bool:
     """Whether multipliers and shifts are constants, and the input has the shape of the result."""
-    known = is_constant(op.multiplier) and is_constant(op.shift)
+    known = is_constant(op.multiplier) and is_constant(op.shift) and text(op.rounding) == ONCE
     return known and shape_of(op.input) == shape_of(op.result) and is_integer(storage_of(element_of(op.input)))
 
 

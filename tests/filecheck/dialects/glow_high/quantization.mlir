@@ -33,6 +33,8 @@ glow_high.func @scales(%x: tensor<2x3xi32>, %m: tensor<3xf32>, %o: tensor<3xf32>
   %i = glow_high.storage_cast %q {to = i8} : tensor<2x3xi8>
   // LOW: glow_low.integer_rescale @out %{{.*}}, @in %x, @in %n, @in %n, @in %n {to = i16}
   %j = glow_high.integer_rescale %x, %n, %n, %n {to = i16} : tensor<2x3xi16>
+  // LOW: glow_low.integer_rescale @out %{{.*}}, @in %x, @in %n, @in %n {rounding = "twice", to = i16}
+  %twice = glow_high.integer_rescale %x, %n, %n {rounding = "twice", to = i16} : tensor<2x3xi16>
   glow_high.return %i, %j
 }
 

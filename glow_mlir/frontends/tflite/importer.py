@@ -1,0 +1,86 @@
+"""Import of a TensorFlow Lite model into a function of `glow_high`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.dialects.shapes import sizes_of, tensor
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.constant_pool import ConstantPool
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder
+from glow_mlir.frontends.tflite.file import OTHER_TYPES, Operator, Subgraph, Tensor, TfliteFile
+from glow_mlir.frontends.tflite.names import names_of
+from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
+from glow_mlir.frontends.tflite.variables import Variables
+
+FAMILIES = "activations data_movement elementwise images lookups products quantization reductions slices state".split()
+"""The modules with importers of operators."""
+
+
+def import_tflite(model: TfliteFile, pool: ConstantPool | None = None, tensors: Sequence[int] = ()) -> ModuleOp:
+    """
+    The module of a model: its first subgraph is the function `main`, and inputs and outputs are as in the file.
+
+    The tensors with the numbers `tensors` are further outputs, called `tensor NUMBER`.
+
+    Raises `UnsupportedError` with all operators that are not supported, and `ModelError` for a damaged file.
+    """
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.tflite.operators.{family}")
+    return _GraphImport(model, pool).run(tensors)
+
+
+class _GraphImport:
+    """The import of the first subgraph of a file."""
+
+    def __init__(self, model: TfliteFile, pool: ConstantPool | None) -> None:
+        self._graph: Subgraph = model.subgraphs[0]
+        self._inputs, self._outputs = names_of(model)
+        self._builder = ModuleBuilder(frozenset(self._outputs.values()), pool)
+        self._values = GraphValues(self._builder, self._graph.tensors, Variables(model, self._builder))
+
+    def run(self, others: Sequence[int]) -> ModuleOp:
+        """Import operators in their order, and name those that are not supported; with other tensors as outputs."""
+        tensors, values = self._graph.tensors, self._values.values
+        types = {
+            name: tensor(tensors[number].shape, ELEMENT_TYPES[_dtype(tensors[number], "an input")])
+            for number, name in self._inputs.items()
+        }
+        given = self._builder.add_inputs(types, {})
+        values.update({number: given[name] for number, name in self._inputs.items()})
+        for operator in self._graph.operators:
+            with self._builder.node_errors(operator.kind, operator.name):
+                self._import(operator)
+        self._builder.problems.raise_all()
+        self._values.variables.save()
+        for number, name in (*self._outputs.items(), *((number, f"tensor {number}") for number in others)):
+            if number not in values:
+                raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
+            self._builder.add_output(name, values[number])
+        return self._builder.finish("main")
+
+    def _import(self, operator: Operator) -> None:
+        importer = IMPORTERS.get(operator.kind)
+        if importer is None:
+            raise UnsupportedError(f"operator {operator.kind} is not supported", node=operator.name)
+        if any(number >= 0 and not self._values.is_known(number) for number in operator.inputs):
+            return  # An operator in front of it is not supported, and named.
+        found = importer(TfliteNode(self._values, operator))
+        results = [] if found is None else [found] if isinstance(found, SSAValue) else found
+        for number, result in zip(operator.outputs, results, strict=False):
+            if sizes_of(result) != self._graph.tensors[number].shape:
+                reason = f"a result has the shape {sizes_of(result)}, not {self._graph.tensors[number].shape}"
+                raise ModelError(f"{operator.kind}: {reason}", node=operator.name)
+            self._values.values[number] = result
+
+
+def _dtype(item: Tensor, role: str) -> str:
+    """The name of the dtype of a tensor that callers give or get."""
+    if item.dtype in OTHER_TYPES:
+        raise UnsupportedError(f"{role} of {item.dtype} is not supported", node=item.name)
+    return item.dtype

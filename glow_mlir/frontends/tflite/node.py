@@ -1,0 +1,234 @@
+"""One operator of a TensorFlow Lite model under import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_integer
+from glow_mlir.dialects.glow_high.quantization import StorageCastOp
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
+from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.tflite.file import Operator, Quantization, Tensor
+from glow_mlir.frontends.tflite.flatbuffer import Table
+from glow_mlir.frontends.tflite.variables import Variables
+from glow_mlir.support.dataclass import dataclass
+
+Importer = Callable[["TfliteNode"], SSAValue | Sequence[SSAValue] | None]
+"""Emits the operators of a node, and returns its results; `None` if it has none."""
+
+Function = TypeVar("Function", bound=Importer)
+
+IMPORTERS: dict[str, Importer] = {}
+"""Name of a builtin operator → its importer."""
+
+ACTIVATIONS: Mapping[int, str] = {0: "none", 1: "relu", 2: "relu_n1_to_1", 3: "relu6", 4: "tanh", 5: "sign_bit"}
+"""The activation functions of an operator's options, by number."""
+
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "none": (-np.inf, np.inf),
+    "relu": (0, np.inf),
+    "relu_n1_to_1": (-1, 1),
+    "relu6": (0, 6),
+}
+"""Activation function → the range to which it limits numbers."""
+
+
+def tflite_operator(*kinds: str) -> Callable[[Function], Function]:
+    """Register the importer of operators."""
+
+    def register(importer: Function) -> Function:
+        for kind in kinds:
+            IMPORTERS[kind] = importer
+        return importer
+
+    return register
+
+
+@dataclass
+class GraphValues:
+    """The values of a graph under import: number of a tensor → its value, or the name of its variable."""
+
+    builder: ModuleBuilder
+    tensors: Sequence[Tensor]
+    variables: Variables
+    values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    handles: dict[int, str] = field(default_factory=dict[int, str])
+
+    def is_known(self, number: int) -> bool:
+        """Whether a tensor has a value."""
+        return number in self.values or number in self.handles or self.tensors[number].values is not None
+
+
+class TfliteNode(NodeBuilder):
+    """
+    Build the operators for one operator of a file.
+
+    Quantized tensors are values of the integers that are stored; `quantized` gives them their type.
+    """
+
+    def __init__(self, graph: GraphValues, operator: Operator) -> None:
+        names = [graph.tensors[number].name for number in operator.outputs if number >= 0]
+        super().__init__(graph.builder, operator.kind, operator.name, named_location(operator.name), names)
+        self.graph, self.operator = graph, operator
+
+    @property
+    def options(self) -> Table:
+        """The table of options; raises `UnsupportedError` if the operator has none."""
+        if self.operator.options is None:
+            raise self.unsupported("has no options")
+        return self.operator.options
+
+    @property
+    def activation(self) -> str:
+        """The activation function behind the operator, which is field `ACTIVATION_FIELDS` of its options."""
+        return self.activation_at(ACTIVATION_FIELDS[self.kind])
+
+    def activation_at(self, field: int) -> str:
+        """The activation function in a field of the options."""
+        number = self.options.number(field, "b")
+        if number not in ACTIVATIONS:
+            raise self.unsupported(f"has the activation function {number}")
+        return ACTIVATIONS[number]
+
+    # Operands and results
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The numbers of the operands, -1 where one is left out."""
+        return self.operator.inputs
+
+    def variable(self, position: int) -> str:
+        """The name of the variable that an operand is."""
+        number = self.operator.inputs[position] if self.has(position) else -1
+        if number not in self.graph.handles:
+            raise self.unsupported(f"operand {position} is no variable of the graph")
+        return self.graph.handles[number]
+
+    @property
+    def count(self) -> int:
+        """The number of operands."""
+        return len(self.operator.inputs)
+
+    def has(self, position: int) -> bool:
+        """Whether there is an operand at a position."""
+        return position < self.count and self.operator.inputs[position] >= 0
+
+    def tensor(self, position: int) -> Tensor:
+        """The tensor of an operand; raises `UnsupportedError` if it is left out."""
+        if not self.has(position):
+            raise self.unsupported(f"operand {position} is missing")
+        return self.graph.tensors[self.operator.inputs[position]]
+
+    def output(self, position: int = 0) -> Tensor:
+        """The tensor of a result."""
+        if position >= len(self.operator.outputs) or self.operator.outputs[position] < 0:
+            raise self.unsupported(f"result {position} is missing")
+        return self.graph.tensors[self.operator.outputs[position]]
+
+    def shape(self, position: int) -> Shape:
+        """The shape of an operand."""
+        return self.tensor(position).shape
+
+    def image(self, position: int) -> Shape:
+        """The shape of an operand of four axes, [N, H, W, C] or filters of that form."""
+        shape = self.shape(position)
+        if len(shape) != 4:
+            raise self.unsupported(f"operand {position} of the shape {list(shape)} has not four axes")
+        return shape
+
+    def step(self, field: int) -> int:
+        """A number of the options that is at least 1, and by default 1."""
+        found = self.options.number(field, "i", 1)
+        if found < 1:
+            raise self.unsupported(f"has the number {found} in its options, below 1")
+        return found
+
+    def input(self, position: int) -> SSAValue:
+        """The value of an operand: for quantized tensors, the integers."""
+        tensor = self.tensor(position)
+        number = self.operator.inputs[position]
+        if number not in self.graph.values:
+            if tensor.values is None:
+                raise self.unsupported(f"operand {position}, '{tensor.name}', has no value")
+            self.graph.values[number] = self.constant(tensor.values, tensor.name)
+        return self.graph.values[number]
+
+    def known(self, position: int, role: str) -> np.ndarray:
+        """The values of a constant operand."""
+        found = self.fold(self.input(position))
+        if found is None:
+            raise self.unsupported(f"{role} is not a constant")
+        return found
+
+    def is_float(self, position: int = 0) -> bool:
+        """Whether an operand is of f32."""
+        return self.tensor(position).dtype == "float32"
+
+    # Quantized values
+
+    def quantization(self, tensor: Tensor) -> Quantization:
+        """The scales and zero points of a tensor; raises `UnsupportedError` if it has none."""
+        if tensor.quantization is None:
+            raise self.unsupported(f"tensor '{tensor.name}' of {tensor.dtype} has no scale")
+        return tensor.quantization
+
+    def type_of(self, tensor: Tensor, activation: str = "none") -> UniformQuantizedType:
+        """The type of the elements of a tensor of one scale, limited as an activation function asks."""
+        found = self.quantization(tensor)
+        if len(found.scales) != 1:
+            raise self.unsupported(f"tensor '{tensor.name}' has {len(found.scales)} scales")
+        storage = cast("IntegerType", ELEMENT_TYPES[tensor.dtype])
+        scale, zero = float(found.scales[0]), int(found.zero_points[0])
+        if not scale:
+            raise self.unsupported(f"tensor '{tensor.name}' has the scale 0")
+        if activation not in LIMITS:
+            raise self.unsupported(f"has the activation function {activation}")
+        low, high = integer_bounds(storage)
+        bounds = [zero + quantized_limit(limit, found.scales[0]) for limit in LIMITS[activation]]
+        limited = max(low, bounds[0]), min(high, bounds[1])
+        return UniformQuantizedType.of(storage, f32, [(scale, zero)], bounds=limited)
+
+    def quantized(self, position: int) -> SSAValue:
+        """An operand as quantized values of its scale and zero point."""
+        return self.emit(StorageCastOp, self.input(position), to=self.type_of(self.tensor(position)))
+
+    def stored(self, value: SSAValue) -> SSAValue:
+        """The integers of quantized values."""
+        element = element_of(value)
+        return value if is_integer(element) else self.emit(StorageCastOp, value, to=element.storage)  # pyright: ignore
+
+
+UNLIMITED = 1 << 40
+"""More than any zero point and limit."""
+
+
+def quantized_limit(limit: float, scale: np.float32) -> int:
+    """The quantized value of a limit, less the zero point: halves are rounded away from zero, as `TfLiteRound` does."""
+    if not np.isfinite(limit):
+        return UNLIMITED if limit > 0 else -UNLIMITED
+    ratio = np.float32(limit) / scale
+    return int(np.copysign(np.floor(np.abs(ratio) + np.float32(0.5)), ratio))
+
+
+ACTIVATION_FIELDS: Mapping[str, int] = {
+    "ADD": 0,
+    "SUB": 0,
+    "MUL": 0,
+    "DIV": 0,
+    "CONV_2D": 3,
+    "DEPTHWISE_CONV_2D": 4,
+    "FULLY_CONNECTED": 0,
+    "CONCATENATION": 1,
+    "AVERAGE_POOL_2D": 5,
+    "MAX_POOL_2D": 5,
+    "L2_POOL_2D": 5,
+}
+"""Operator → the field of its options that has the activation function."""

@@ -1,0 +1,68 @@
+"""Operators that move elements; quantized ones keep their scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
+from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
+from glow_mlir.frontends.tflite.operators.activations import activated
+
+
+@tflite_operator("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+def reshape(node: TfliteNode) -> SSAValue:
+    """The elements in the shape of the result."""
+    return node.emit(ReshapeOp, node.input(0), shape=node.output().shape)
+
+
+@tflite_operator("TRANSPOSE")
+def transpose(node: TfliteNode) -> SSAValue:
+    """Axes permuted."""
+    order = node.known(1, "the permutation").reshape(-1).tolist()
+    return node.emit(TransposeOp, node.input(0), permutation=order)
+
+
+@tflite_operator("PAD", "PADV2")
+def pad(node: TfliteNode) -> SSAValue:
+    """A border of a value, which is 0 if none is given: the zero point of quantized values."""
+    widths = node.known(1, "the width of the border")
+    if widths.shape != (len(node.shape(0)), 2) or (widths < 0).any():
+        raise node.unsupported(f"the border {widths.tolist()} does not fit {len(node.shape(0))} axes")
+    found = node.tensor(0).quantization
+    if node.has(2):
+        value = node.emit(ReshapeOp, node.input(2), shape=())
+    else:
+        value = node.splat(0 if found is None else int(found.zero_points[0]), node.input(0))
+    return node.emit(PadOp, node.input(0), value, pads=[*widths[:, 0].tolist(), *widths[:, 1].tolist()])
+
+
+@tflite_operator("CONCATENATION")
+def concatenation(node: TfliteNode) -> SSAValue:
+    """Parts one behind the other along an axis; quantized ones have the scale of the result."""
+    scale = node.output().quantization
+    if any(_differs(node, position) for position in range(node.count)) and scale is not None:
+        raise node.unsupported("of several scales is not supported")
+    parts = [node.input(position) for position in range(node.count)]
+    found = node.emit(ConcatOp, parts, axis=node.options.number(0, "i"))
+    return activated(node, found, node.activation) if node.is_float() else found
+
+
+def _differs(node: TfliteNode, position: int) -> bool:
+    """Whether an operand is quantized otherwise than the result."""
+    own, out = node.tensor(position).quantization, node.output().quantization
+    if own is None or out is None:
+        return own is not out
+    return not (np.array_equal(own.scales, out.scales) and np.array_equal(own.zero_points, out.zero_points))
+
+
+@tflite_operator("DEPTH_TO_SPACE")
+def depth_to_space(node: TfliteNode) -> SSAValue:
+    """Blocks of channels become blocks of pixels of [N, H, W, C]; the block is the outer part of a channel."""
+    block = node.options.number(0, "i")
+    batch, height, width, channels = node.image(0)
+    if block < 1 or channels % block**2:
+        raise node.unsupported(f"blocks of {block} do not fit {channels} channels")
+    split = node.emit(ReshapeOp, node.input(0), shape=(batch, height, width, block, block, channels // block**2))
+    moved = node.emit(TransposeOp, split, permutation=(0, 1, 3, 2, 4, 5))
+    return node.emit(ReshapeOp, moved, shape=(batch, height * block, width * block, channels // block**2))

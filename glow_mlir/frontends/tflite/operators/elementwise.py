@@ -1,0 +1,127 @@
+"""Operators on two or three elements."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    AndOp,
+    DivOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    OrOp,
+    PowOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import NotOp
+from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
+from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
+from glow_mlir.frontends.tflite.operators.activations import activated
+from glow_mlir.frontends.tflite.operators.rescaling import centred, quantized_multipliers, rescaled
+
+OPERATORS: dict[str, type[HighOp]] = {"ADD": AddOp, "SUB": SubOp, "MUL": MulOp}
+
+FRACTION_BITS = {"int8": 20, "uint8": 20, "int16": 15}
+"""Element type → the fraction bits to which summands are scaled up."""
+
+
+@tflite_operator("ADD", "SUB")
+def add(node: TfliteNode) -> SSAValue:
+    """A sum or difference; quantized summands are first rescaled to twice the larger scale, with fraction bits."""
+    if node.tensor(0).quantization is None or node.is_float():
+        return _plain(node)
+    bits = FRACTION_BITS.get(node.tensor(0).dtype)
+    scales = [node.quantization(node.tensor(position)).scales[0].astype(np.float64) for position in (0, 1)]
+    common = 2 * max(scales)
+    if bits is None or not common or not node.quantization(node.output()).scales.all():
+        raise node.unsupported(f"of {node.tensor(0).dtype} with these scales is not supported")
+    summands = [_in_common_scale(node, position, bits, scale / common) for position, scale in enumerate(scales)]
+    total = node.emit(OPERATORS[node.kind], *summands)
+    factor = common / (2.0**bits * node.quantization(node.output()).scales.astype(np.float64))
+    return rescaled(node, total, factor, node.activation)
+
+
+def _plain(node: TfliteNode) -> SSAValue:
+    """The operator on floats, or on integers that are not quantized."""
+    found = node.emit(OPERATORS[node.kind], node.input(0), node.input(1))
+    return activated(node, found, node.activation)
+
+
+def _in_common_scale(node: TfliteNode, position: int, bits: int, factor: float) -> SSAValue:
+    """A summand times a factor below 1, of i32 with fraction bits."""
+    wide = centred(node, position)
+    shifted = node.emit(MulOp, wide, node.constant(np.array(1 << bits, np.int32), f"{node.name}.one"))
+    multiplier, shift = (
+        node.constant(item[0], f"{node.name}.{role}")
+        for item, role in zip(quantized_multipliers(np.array([factor])), ("multiplier", "shift"), strict=True)
+    )
+    return node.emit(IntegerRescaleOp, shifted, multiplier, shift, to=i32, rounding="twice")
+
+
+@tflite_operator("MUL")
+def mul(node: TfliteNode) -> SSAValue:
+    """A product; that of quantized values is rescaled by the product of their scales, in f32."""
+    if node.tensor(0).quantization is None or node.is_float():
+        return _plain(node)
+    product = node.emit(MulOp, centred(node, 0), centred(node, 1))
+    left, right, out = (node.quantization(tensor).scales for tensor in (node.tensor(0), node.tensor(1), node.output()))
+    return rescaled(node, product, (left * right / out).astype(np.float64), node.activation)
+
+
+PLAIN: dict[str, type[HighOp]] = {
+    "MAXIMUM": MaxOp,
+    "MINIMUM": MinOp,
+    "POW": PowOp,
+    "EQUAL": EqualOp,
+    "LESS": LessOp,
+    "LESS_EQUAL": LessOrEqualOp,
+    "GREATER": GreaterOp,
+    "GREATER_EQUAL": GreaterOrEqualOp,
+    "LOGICAL_AND": AndOp,
+    "LOGICAL_OR": OrOp,
+}
+"""Operators on numbers of any type, whose quantized forms need one scale."""
+
+
+@tflite_operator(*PLAIN, "NOT_EQUAL")
+def plain(node: TfliteNode) -> SSAValue:
+    """An operator on pairs of elements that are not quantized."""
+    if node.tensor(0).quantization is not None and not node.is_float():
+        raise node.unsupported("of quantized values is not supported")
+    if node.kind == "NOT_EQUAL":
+        return node.emit(NotOp, node.emit(EqualOp, node.input(0), node.input(1)))
+    return node.emit(PLAIN[node.kind], node.input(0), node.input(1))
+
+
+@tflite_operator("DIV")
+def div(node: TfliteNode) -> SSAValue:
+    """A quotient of floats."""
+    if not node.is_float():
+        raise node.unsupported("of integers is not supported")
+    return activated(node, node.emit(DivOp, node.input(0), node.input(1)), node.activation)
+
+
+@tflite_operator("SQUARED_DIFFERENCE")
+def squared_difference(node: TfliteNode) -> SSAValue:
+    """(x - y)²."""
+    if node.tensor(0).quantization is not None and not node.is_float():
+        raise node.unsupported("of quantized values is not supported")
+    difference = node.emit(SubOp, node.input(0), node.input(1))
+    return node.emit(MulOp, difference, difference)
+
+
+@tflite_operator("SELECT", "SELECT_V2")
+def select(node: TfliteNode) -> SSAValue:
+    """Elements of one of two tensors, by a truth value."""
+    return node.emit(WhereOp, node.input(0), node.input(1), node.input(2))

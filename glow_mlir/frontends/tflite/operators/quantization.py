@@ -1,0 +1,61 @@
+"""Operators between numbers and quantized values."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    ClipOp,
+    DivOp,
+    GreaterOrEqualOp,
+    LessOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, CastOp, NegOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
+from glow_mlir.frontends.tflite.operators.rescaling import centred, rescaled
+
+
+@tflite_operator("DEQUANTIZE")
+def dequantize(node: TfliteNode) -> SSAValue:
+    """The numbers that quantized values represent, or floats of 16 bits, as f32."""
+    if node.tensor(0).dtype == "float16":
+        return node.emit(CastOp, node.input(0), to=f32)
+    return node.emit(DequantizeOp, node.quantized(0))
+
+
+@tflite_operator("QUANTIZE")
+def quantize(node: TfliteNode) -> SSAValue:
+    """Quantized values of floats, or of quantized values of another scale or type."""
+    if node.is_float():
+        return _of_floats(node)
+    scales = [node.quantization(tensor).scales.astype(np.float64) for tensor in (node.tensor(0), node.output())]
+    return rescaled(node, centred(node, 0), scales[0] / scales[1])
+
+
+def _of_floats(node: TfliteNode) -> SSAValue:
+    """Floats divided by the scale, with halves rounded away from zero."""
+    out, dtype = node.quantization(node.output()), node.output().dtype
+    value = node.input(0)
+    ratio = node.emit(DivOp, value, node.splat(float(out.scales[0]), value))
+    size = node.emit(AbsOp, ratio)
+    below = node.emit(FLOAT_FUNCTIONS["floor"], size)
+    is_half = node.emit(GreaterOrEqualOp, node.emit(SubOp, size, below), node.splat(0.5, value))
+    rounded = node.emit(AddOp, below, node.emit(CastOp, is_half, to=f32))
+    signed = node.emit(WhereOp, node.emit(LessOp, ratio, node.splat(0, value)), node.emit(NegOp, rounded), rounded)
+    moved = node.emit(AddOp, signed, node.splat(int(out.zero_points[0]), value))
+    limits = np.iinfo(dtype)
+    limited = node.emit(ClipOp, moved, node.splat(limits.min, value), node.splat(limits.max, value))
+    return node.emit(CastOp, limited, to=ELEMENT_TYPES[dtype])
+
+
+@tflite_operator("DENSIFY")
+def densify(node: TfliteNode) -> SSAValue:
+    """A sparse constant in dense form, in which it is read."""
+    return node.input(0)

@@ -1,0 +1,117 @@
+"""Folds along axes, and softmax."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, CastOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
+from glow_mlir.dialects.glow_high.reductions import (
+    ArgMaxOp,
+    ArgMinOp,
+    ReduceMaxOp,
+    ReduceMeanOp,
+    ReduceMinOp,
+    ReduceProdOp,
+    ReduceSumOp,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
+from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
+from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers
+
+FOLDS: dict[str, type[HighOp]] = {
+    "MEAN": ReduceMeanOp,
+    "SUM": ReduceSumOp,
+    "REDUCE_PROD": ReduceProdOp,
+    "REDUCE_MAX": ReduceMaxOp,
+    "REDUCE_MIN": ReduceMinOp,
+    "REDUCE_ANY": ReduceMaxOp,
+    "REDUCE_ALL": ReduceMinOp,
+}
+
+
+def _axes(node: TfliteNode) -> Shape:
+    """The axes of a fold, in ascending order."""
+    rank = len(node.shape(0))
+    return tuple(sorted({normalize_axis(axis, rank) for axis in node.known(1, "the axes").reshape(-1).tolist()}))
+
+
+@tflite_operator(*FOLDS)
+def fold(node: TfliteNode) -> SSAValue:
+    """A fold along axes; quantized values have a mean, and those of one scale the largest and the smallest element."""
+    axes, value = _axes(node), node.input(0)
+    if node.tensor(0).quantization is not None and not node.is_float():
+        if node.kind == "MEAN":
+            return _integer_mean(node, axes)
+        if node.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
+            raise node.unsupported("of quantized values is not supported")
+    return node.emit(ReshapeOp, node.emit(FOLDS[node.kind], value, axes=axes, keepdims=True), shape=node.output().shape)
+
+
+def _integer_mean(node: TfliteNode, axes: Shape) -> SSAValue:
+    """
+    The mean of quantized values, whose multiplier is that of the scales divided by the number of elements.
+
+    The division is that of TensorFlow Lite's `reduce.cc`: the multiplier is shifted up before, as far as it fits.
+    """
+    count = math.prod(node.shape(0)[axis] for axis in axes)
+    own, out = (node.quantization(tensor).scales.astype(np.float64) for tensor in (node.tensor(0), node.output()))
+    if not count or not out.all():
+        raise node.unsupported("of no elements, or of the scale 0, is not supported")
+    multipliers, shifts = quantized_multipliers(own / out)
+    left = BITS - int(shifts[0])
+    more = min(count.bit_length() - 1, 32, BITS + left)
+    operands = [
+        node.constant(np.array(number, np.int32), f"{node.name}.{role}")
+        for number, role in (((int(multipliers[0]) << more) // count, "multiplier"), (BITS - left + more, "shift"))
+    ]
+    total = node.emit(ReduceSumOp, centred(node, 0), axes=axes, keepdims=True)
+    found = node.emit(IntegerRescaleOp, total, *operands, to=node.type_of(node.output()), rounding="twice")
+    return node.emit(ReshapeOp, node.stored(found), shape=node.output().shape)
+
+
+@tflite_operator("ARG_MAX", "ARG_MIN")
+def position(node: TfliteNode) -> SSAValue:
+    """The index of the largest or the smallest element along an axis."""
+    axis = int(node.known(1, "the axis").item())
+    operator = {"ARG_MAX": ArgMaxOp, "ARG_MIN": ArgMinOp}[node.kind]
+    found = node.emit(operator, node.input(0), axis=axis, keepdims=False)
+    return node.emit(CastOp, found, to=i32) if node.output().dtype == "int32" else found
+
+
+@tflite_operator("SOFTMAX")
+def softmax(node: TfliteNode) -> SSAValue:
+    """Exponentials divided by their sum along the last axis; those of 8-bit quantized values are entries of a table."""
+    beta = node.options.real(0)
+    if node.is_float():
+        scaled = node.input(0) if beta == 1 else node.emit(MulOp, node.input(0), node.splat(beta, node.input(0)))
+        return node.emit(SoftmaxOp, scaled, axis=-1)
+    if np.dtype(node.tensor(0).dtype).itemsize > 1 or np.dtype(node.output().dtype).itemsize > 1:
+        raise node.unsupported(f"of {node.tensor(0).dtype} is not supported")
+    return _softmax_of_table(node, beta)
+
+
+def _softmax_of_table(node: TfliteNode, beta: float) -> SSAValue:
+    scale = np.float32(node.quantization(node.tensor(0)).scales[0] * np.float32(beta))
+    out = node.quantization(node.output())
+    table = np.array([math.exp(float(-scale * np.float32(255 - entry))) for entry in range(256)], np.float32)
+    wide = node.emit(CastOp, node.input(0), to=i32)
+    below = node.emit(SubOp, wide, node.emit(ReduceMaxOp, wide, axes=[-1], keepdims=True))
+    entries = node.emit(AddOp, below, node.splat(255, below))
+    powers = node.emit(GatherOp, node.constant(table, f"{node.name}.table"), entries, axis=0)
+    total = node.emit(ReduceSumOp, powers, axes=[-1], keepdims=True)
+    inverse = node.emit(DivOp, node.splat(1, f32), node.emit(MulOp, total, node.splat(float(out.scales[0]), f32)))
+    rounded = node.emit(FLOAT_FUNCTIONS["round_even"], node.emit(MulOp, powers, inverse))
+    found = node.emit(AddOp, node.emit(CastOp, rounded, to=i32), node.splat(int(out.zero_points[0]), i32))
+    limits = np.iinfo(node.output().dtype)
+    clipped = node.emit(ClipOp, found, *(node.splat(limit, i32) for limit in (limits.min, limits.max)))
+    return node.emit(CastOp, clipped, to=element_of(node.input(0)))

@@ -1,0 +1,74 @@
+"""Parts of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
+from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
+
+
+@tflite_operator("STRIDED_SLICE")
+def strided_slice(node: TfliteNode) -> SSAValue:
+    """A part by begin, end and step along each axis; bits of masks leave out a begin, an end, or an axis."""
+    begins, ends, steps = (
+        node.known(position, role).reshape(-1).tolist()
+        for position, role in ((1, "the begin"), (2, "the end"), (3, "the step"))
+    )
+    begin_mask, end_mask, ellipsis, new_axis, shrink = (node.options.number(field, "i") for field in range(5))
+    if ellipsis or new_axis:
+        raise node.unsupported("with new axes is not supported")
+    found: list[range] = []
+    for axis, size in enumerate(node.shape(0)):
+        step = steps[axis] if axis < len(steps) else 1
+        if not step:
+            raise node.unsupported("has a step of 0")
+        begin = None if axis >= len(begins) or begin_mask >> axis & 1 else begins[axis]
+        end = None if axis >= len(ends) or end_mask >> axis & 1 else ends[axis]
+        if shrink >> axis & 1:
+            first = normalize_axis(begins[axis], size) if -size <= begins[axis] < size else 0
+            begin, end, step = first, first + 1, 1
+        found.append(range(*slice(begin, end, step).indices(size)))
+    return node.emit(ReshapeOp, _taken(node, found), shape=node.output().shape)
+
+
+def _numbers(node: TfliteNode, position: int, role: str) -> list[int]:
+    """The integers of a constant operand."""
+    return node.known(position, role).reshape(-1).tolist()
+
+
+def _taken(node: TfliteNode, parts: Sequence[range]) -> SSAValue:
+    """The elements at these indices."""
+    starts, ends, steps = zip(*((part.start, part.stop, part.step) for part in parts), strict=True)
+    return node.emit(SliceOp, node.input(0), starts=starts, ends=ends, steps=steps)
+
+
+@tflite_operator("SLICE")
+def slice_(node: TfliteNode) -> SSAValue:
+    """A part by begin and size along each axis; a size of -1 is all that is left."""
+    begins, sizes = (
+        node.known(position, role).reshape(-1).tolist() for position, role in ((1, "the begin"), (2, "the size"))
+    )
+    whole = node.shape(0)
+    ends = [whole[axis] if size == -1 else begins[axis] + size for axis, size in enumerate(sizes)]
+    return node.emit(SliceOp, node.input(0), starts=begins, ends=ends)
+
+
+@tflite_operator("SPLIT", "SPLIT_V")
+def split(node: TfliteNode) -> Sequence[SSAValue]:
+    """Parts along an axis, one for each result."""
+    value, axis = (1, 0) if node.kind == "SPLIT" else (0, 2)
+    whole = node.shape(value)
+    along = normalize_axis(int(node.known(axis, "the axis").item()), len(whole))
+    parts: list[SSAValue] = []
+    begin = 0
+    for position in range(len(node.operator.outputs)):
+        end = begin + node.output(position).shape[along]
+        bounds = [(begin, end) if other == along else (0, size) for other, size in enumerate(whole)]
+        starts, ends = zip(*bounds, strict=True)
+        parts.append(node.emit(SliceOp, node.input(value), starts=starts, ends=ends))
+        begin = end
+    return parts

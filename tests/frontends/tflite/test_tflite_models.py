@@ -1,0 +1,145 @@
+"""Models of TensorFlow Lite: floats against numpy, integers against its roundings, and damaged files."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite_files import OperatorCase, TensorCase, tflite_model
+
+from glow_mlir import GlowError, InferenceSession
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.tflite.file import TfliteFile
+from glow_mlir.frontends.tflite.importer import import_tflite
+
+RANDOM = np.random.default_rng(0)
+WEIGHTS = RANDOM.standard_normal((4, 3, 3, 2)).astype(np.float32)
+BIAS = RANDOM.standard_normal(4).astype(np.float32)
+
+CONV = tflite_model(
+    [
+        TensorCase((1, 5, 6, 2)),
+        TensorCase((4, 3, 3, 2), values=WEIGHTS),
+        TensorCase((4,), values=BIAS),
+        TensorCase((1, 3, 3, 4)),
+    ],
+    [OperatorCase("CONV_2D", (0, 1, 2), (3,), {0: ("b", 0), 1: ("i", 2), 2: ("i", 2), 3: ("b", 3)})],
+    (0,),
+    (3,),
+)
+"""A convolution with a border, in steps of 2, limited to 0 to 6."""
+
+QUANTIZED_SUM = tflite_model(
+    [
+        TensorCase((2, 3), "int8", scales=[0.5], zeros=[4]),
+        TensorCase((2, 3), "int8", scales=[0.125], zeros=[-9]),
+        TensorCase((2, 3), "int8", scales=[0.75], zeros=[1]),
+        TensorCase((2,), "int32", np.array([3, 2], np.int32)),
+        TensorCase((3, 2), "int8", scales=[0.75], zeros=[1]),
+    ],
+    [OperatorCase("ADD", (0, 1), (2,), {0: ("b", 1)}), OperatorCase("RESHAPE", (2, 3), (4,))],
+    (0, 1),
+    (4,),
+)
+"""A sum of quantized values of three scales that is not negative."""
+
+
+def session(data: bytes, folder: Path) -> InferenceSession:
+    """A session with a file of these bytes."""
+    path = folder / "model.tflite"
+    path.write_bytes(data)
+    return InferenceSession(path, threads=1)
+
+
+def test_a_convolution_of_floats(tmp_path: Path) -> None:
+    found = session(CONV, tmp_path)
+    assert [(item.name, item.shape) for item in found.get_inputs()] == [("t0", [1, 5, 6, 2])]
+    x = RANDOM.standard_normal((1, 5, 6, 2)).astype(np.float32)
+    padded = np.pad(x, ((0, 0), (1, 1), (0, 1), (0, 0)))
+    wanted = np.zeros((1, 3, 3, 4))
+    for row, column in np.ndindex(3, 3):
+        window = padded[0, 2 * row : 2 * row + 3, 2 * column : 2 * column + 3]
+        wanted[0, row, column] = np.tensordot(WEIGHTS, window, 3) + BIAS
+    np.testing.assert_allclose(found.run(None, {"t0": x})[0], wanted.clip(0, 6), rtol=1e-5, atol=1e-5)
+
+
+def times(value: int, factor: float, is_single: bool) -> int:
+    """An accumulator times a factor, rounded once with halves up, or twice as MultiplyByQuantizedMultiplier does."""
+    fraction, exponent = np.frexp(factor)
+    multiplier, shift = int(np.floor(fraction * 2.0**31 + 0.5)), 31 - int(exponent)
+    if is_single:
+        return (value * multiplier + (1 << shift - 1)) >> shift
+    high, right = (value * multiplier + (1 << 30)) >> 31, shift - 31
+    half, rest = (1 << right >> 1), abs(high) & ((1 << right) - 1)
+    quotient = (abs(high) >> right) + (right > 0 and rest >= half)
+    return quotient if high >= 0 else -quotient
+
+
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "CONV_2D"])
+def test_products_of_int8_have_the_roundings_of_the_reference(kind: str, tmp_path: Path) -> None:
+    weights, bias = RANDOM.integers(-127, 128, (5, 7), np.int8), RANDOM.integers(-900, 900, 5).astype(np.int32)
+    scales = (0.5 / RANDOM.integers(16, 300, 5)).astype(np.float32)
+    own, out = np.float32(0.25), np.float32(0.75)
+    is_matrix = kind == "FULLY_CONNECTED"
+    shapes = [(9, 7), (5, 7), (9, 5)] if is_matrix else [(1, 9, 1, 7), (5, 1, 1, 7), (1, 9, 1, 5)]
+    options = {} if is_matrix else {0: ("b", 1), 1: ("i", 1), 2: ("i", 1)}
+    data = tflite_model(
+        [
+            TensorCase(shapes[0], "int8", scales=[float(own)], zeros=[-3]),
+            TensorCase(shapes[1], "int8", weights, scales.tolist(), [0] * 5),
+            TensorCase((5,), "int32", bias, (own * scales).tolist(), [0] * 5),
+            TensorCase(shapes[2], "int8", scales=[float(out)], zeros=[7]),
+        ],
+        [OperatorCase(kind, (0, 1, 2), (3,), options)],
+        (0,),
+        (3,),
+    )
+    x = RANDOM.integers(-128, 128, (9, 7), np.int8)
+    accumulators = (x.astype(np.int64) + 3) @ weights.astype(np.int64).T + bias
+    factors = np.float64(own) * scales.astype(np.float64) / np.float64(out)
+    wanted = [
+        [times(int(value), factors[column], is_matrix) + 7 for column, value in enumerate(row)] for row in accumulators
+    ]
+    (found,) = session(data, tmp_path).run(None, {"t0": x.reshape(shapes[0])})
+    np.testing.assert_array_equal(found.reshape(9, 5), np.clip(wanted, -128, 127))
+
+
+def test_an_operator_that_is_not_supported_is_named(tmp_path: Path) -> None:
+    data = tflite_model(
+        [TensorCase((2,)), TensorCase((2,)), TensorCase((2,))],
+        [OperatorCase("HASHTABLE", (0,), (1,)), OperatorCase("RELU", (1,), (2,))],
+        (0,),
+        (2,),
+    )
+    with pytest.raises(GlowError, match=r"model\.tflite: .*HASHTABLE is not supported"):
+        session(data, tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 7, 20, 200, len(CONV) - 1])
+def test_files_that_are_cut_off_are_refused(size: int, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"model\.tflite"):
+        session(CONV[:size], tmp_path)
+
+
+def outcome(data: bytes) -> str:
+    """The error that an import ends in, or nothing."""
+    try:
+        import_tflite(TfliteFile.of(memoryview(data)))
+    except GlowError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("model", [CONV, QUANTIZED_SUM])
+def test_mutants_are_imported_or_refused(model: bytes) -> None:
+    choose = random.Random(0)
+    errors: list[str] = []
+    for _ in range(300):
+        data = bytearray(model)
+        for _ in range(choose.randint(1, 4)):
+            data[choose.randrange(8, len(data))] = choose.choice((0, 1, 127, 128, 255, choose.randrange(256)))
+        errors.append(outcome(bytes(data)))
+    assert not any("\n" in error for error in errors)
+    assert len(set(errors)) > 20

@@ -1,0 +1,148 @@
+"""TensorFlow Lite files for tests: a writer of flatbuffers, and models of some tensors and operators."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.frontends.tflite.builtins import BUILTINS
+from glow_mlir.frontends.tflite.file import TYPES
+from glow_mlir.support.dataclass import dataclass
+
+Fields = Mapping[int, Any]
+"""Number of a field → a scalar as (code of `struct`, number), a string, an array, a table, or a list of tables."""
+
+NUMBERS = {name: number for number, name in TYPES.items()}
+
+OPTIONS = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 2, "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5, "FULLY_CONNECTED": 8,
+           "CONCATENATION": 10, "ADD": 11, "RESHAPE": 17, "MUL": 21, "PAD": 22, "SUB": 28, "STRIDED_SLICE": 32,
+           "QUANTIZE": 101}  # fmt: skip
+"""Operator → the number of its options in the union of all options."""
+
+
+class _Writer:
+    """A table is written behind its fields' offsets, and what it refers to behind it."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def _align(self, size: int, behind: int = 0) -> None:
+        self.data += bytes(-(len(self.data) + behind) % size)
+
+    def item(self, value: Any) -> int:
+        """Write a table, string or vector; returns its position."""
+        if isinstance(value, Mapping):
+            return self.table(value)
+        if isinstance(value, list):
+            return self._tables(value)
+        if isinstance(value, str):
+            data = value.encode()
+            self._align(4)
+            start = len(self.data)
+            self.data += struct.pack("<I", len(data)) + data + b"\0"
+            return start
+        array = np.ascontiguousarray(value)
+        self._align(4)
+        self._align(max(4, array.dtype.itemsize), behind=4)
+        start = len(self.data)
+        self.data += struct.pack("<I", array.size) + array.tobytes()
+        return start
+
+    def _tables(self, tables: Sequence[Fields]) -> int:
+        self._align(4)
+        start = len(self.data)
+        self.data += struct.pack("<I", len(tables)) + bytes(4 * len(tables))
+        for number, table in enumerate(tables):
+            self._refer(start + 4 + 4 * number, table)
+        return start
+
+    def _refer(self, position: int, value: Any) -> None:
+        struct.pack_into("<I", self.data, position, self.item(value) - position)
+
+    def table(self, fields: Fields) -> int:
+        """Write a table; returns its position."""
+        count = max(fields, default=-1) + 1
+        self._align(8)
+        vtable = len(self.data)
+        self.data += bytes(-(-(4 + 2 * count) // 8) * 8 + 4)
+        self.data += bytes(4)  # Where fields of 8 bytes are aligned.
+        start = len(self.data) - 4
+        children: list[tuple[int, Any]] = []
+        for number, value in sorted(fields.items()):
+            code = value[0] if isinstance(value, tuple) else "I"
+            self._align(struct.calcsize(code))
+            struct.pack_into("<H", self.data, vtable + 4 + 2 * number, len(self.data) - start)
+            if isinstance(value, tuple):
+                self.data += struct.pack(f"<{code}", value[1])
+            else:
+                children.append((len(self.data), value))
+                self.data += bytes(4)
+        struct.pack_into("<i", self.data, start, start - vtable)
+        struct.pack_into("<HH", self.data, vtable, 4 + 2 * count, len(self.data) - start)
+        for position, value in children:
+            self._refer(position, value)
+        return start
+
+
+def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
+    """The bytes of a flatbuffer."""
+    writer = _Writer()
+    writer.data += bytes(4) + identifier
+    struct.pack_into("<I", writer.data, 0, writer.table(root))
+    return bytes(writer.data)
+
+
+@dataclass(frozen=True)
+class TensorCase:
+    """A tensor: its shape, dtype, values if it is a constant, and scales and zero points if it is quantized."""
+
+    shape: Sequence[int]
+    dtype: str = "float32"
+    values: np.ndarray | None = None
+    scales: Sequence[float] = ()
+    zeros: Sequence[int] = ()
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class OperatorCase:
+    """An operator: numbers of its tensors, and the fields of its options."""
+
+    kind: str
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    options: Fields | None = None
+
+
+def tflite_model(
+    tensors: Sequence[TensorCase], operators: Sequence[OperatorCase], inputs: Sequence[int], outputs: Sequence[int]
+) -> bytes:
+    """The bytes of a model with one graph; tensor N is called tN."""
+    kinds = list(dict.fromkeys(item.kind for item in operators))
+    buffers: list[Fields] = [{}]
+    described: list[Fields] = []
+    for number, item in enumerate(tensors):
+        own: dict[int, Any] = {0: np.array(item.shape, np.int32), 1: ("b", NUMBERS[item.dtype]), 3: f"t{number}"}
+        if item.values is not None:
+            own[2] = ("I", len(buffers))
+            buffers.append({0: np.frombuffer(item.values.tobytes(), np.uint8)})
+        if item.scales:
+            zeros = np.array(item.zeros or [0] * len(item.scales), np.int64)
+            own[4] = {2: np.array(item.scales, np.float32), 3: zeros, 6: ("i", item.axis)}
+        described.append(own)
+    listed: list[Fields] = []
+    for operator in operators:
+        fields: dict[int, Any] = {
+            0: ("I", kinds.index(operator.kind)),
+            1: np.array(operator.inputs, np.int32),
+            2: np.array(operator.outputs, np.int32),
+        }
+        if operator.options is not None:
+            fields |= {3: ("B", OPTIONS[operator.kind]), 4: operator.options}
+        listed.append(fields)
+    graph = {0: described, 1: np.array(inputs, np.int32), 2: np.array(outputs, np.int32), 3: listed, 4: "main"}
+    codes = [{0: ("b", min(BUILTINS.index(kind), 127)), 3: ("i", BUILTINS.index(kind)), 2: ("i", 1)} for kind in kinds]
+    return flatbuffer({0: ("I", 3), 1: codes, 2: [graph], 3: "of a test", 4: buffers})
