@@ -17,9 +17,19 @@ Fields = Mapping[int, Any]
 
 NUMBERS = {name: number for number, name in TYPES.items()}
 
-OPTIONS = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 2, "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5, "FULLY_CONNECTED": 8,
-           "CONCATENATION": 10, "ADD": 11, "RESHAPE": 17, "MUL": 21, "PAD": 22, "SUB": 28, "STRIDED_SLICE": 32,
-           "QUANTIZE": 101}  # fmt: skip
+OPTIONS = {
+    **{
+        "CONV_2D": 1,
+        "DEPTHWISE_CONV_2D": 2,
+        "AVERAGE_POOL_2D": 5,
+        "MAX_POOL_2D": 5,
+        "FULLY_CONNECTED": 8,
+        "SOFTMAX": 9,
+    },
+    **{"CONCATENATION": 10, "ADD": 11, "RESHAPE": 17, "MUL": 21, "PAD": 22, "SUB": 28, "DIV": 29, "STRIDED_SLICE": 32},
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), 27),
+    **{"DEQUANTIZE": 38, "MAXIMUM": 39, "MINIMUM": 39, "POW": 56, "QUANTIZE": 89},
+}
 """Operator → the number of its options in the union of all options."""
 
 

@@ -51,9 +51,7 @@ class TfliteModel:
         """Inputs and outputs."""
         graph = self.file.subgraphs[0]
         inputs, outputs = (
-            tuple(
-                Argument(name, graph.tensors[number].dtype, graph.tensors[number].shape) for number, name in own.items()
-            )
+            tuple(Argument(name, item.dtype, item.shape) for item, name in _tensors(graph, own))
             for own in names_of(self.file)
         )
         return Signature(inputs, outputs, {})

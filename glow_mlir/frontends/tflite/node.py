@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_integer
 from glow_mlir.dialects.glow_high.quantization import StorageCastOp
-from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
+from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.tflite.file import Operator, Quantization, Tensor
+from glow_mlir.frontends.tflite.file import INTEGERS, Operator, Quantization, Tensor
 from glow_mlir.frontends.tflite.flatbuffer import Table
 from glow_mlir.frontends.tflite.variables import Variables
 from glow_mlir.support.dataclass import dataclass
@@ -180,18 +180,25 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"tensor '{tensor.name}' of {tensor.dtype} has no scale")
         return tensor.quantization
 
+    def limits(self, tensor: Tensor) -> tuple[int, int]:
+        """The smallest and the largest integer of a tensor; raises `UnsupportedError` if it has no integers."""
+        if tensor.dtype not in INTEGERS:
+            raise self.unsupported(f"tensor '{tensor.name}' is of {tensor.dtype}")
+        found = np.iinfo(tensor.dtype)
+        return int(found.min), int(found.max)
+
     def type_of(self, tensor: Tensor, activation: str = "none") -> UniformQuantizedType:
         """The type of the elements of a tensor of one scale, limited as an activation function asks."""
         found = self.quantization(tensor)
         if len(found.scales) != 1:
             raise self.unsupported(f"tensor '{tensor.name}' has {len(found.scales)} scales")
-        storage = cast("IntegerType", ELEMENT_TYPES[tensor.dtype])
         scale, zero = float(found.scales[0]), int(found.zero_points[0])
         if not scale:
             raise self.unsupported(f"tensor '{tensor.name}' has the scale 0")
         if activation not in LIMITS:
             raise self.unsupported(f"has the activation function {activation}")
-        low, high = integer_bounds(storage)
+        low, high = self.limits(tensor)
+        storage = cast("IntegerType", ELEMENT_TYPES[tensor.dtype])
         bounds = [zero + quantized_limit(limit, found.scales[0]) for limit in LIMITS[activation]]
         limited = max(low, bounds[0]), min(high, bounds[1])
         return UniformQuantizedType.of(storage, f32, [(scale, zero)], bounds=limited)

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, GreaterOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp, SumPoolOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.products import SAME, same_pads
@@ -36,7 +36,7 @@ def pool_2d(node: TfliteNode) -> SSAValue:
 def _integer_mean(node: TfliteNode, form: Mapping[str, list[int]]) -> SSAValue:
     """The means of windows of quantized values, of i32, with halves rounded away from zero."""
     total = node.emit(SumPoolOp, node.input(0), **form)
-    counts = _counts(node.image(0)[1:3], sizes_of(total)[1:3], form)
+    counts = _counts(node.image(0)[1:3], shape_of(total)[1:3], form)
     count, half = (
         node.constant(array, f"{node.name}.{role}") for array, role in ((counts, "count"), (counts // 2, "half"))
     )

@@ -41,8 +41,9 @@ def unary(node: TfliteNode) -> SSAValue:
     operator, function = FUNCTIONS[node.kind]
     if node.tensor(0).quantization is None or node.is_float():
         return node.emit(operator, node.input(0))
+    _, high = node.limits(node.tensor(0))
     dtype = np.dtype(node.tensor(0).dtype)
-    if function is None or dtype.itemsize > 1 or node.output().dtype != dtype.name:
+    if function is None or high > 255 or node.output().dtype != dtype.name:
         raise node.unsupported(f"of {dtype.name} is not supported")
     return node.emit(LookupOp, node.input(0), node.constant(table_of(node, function, dtype), f"{node.name}.table"))
 

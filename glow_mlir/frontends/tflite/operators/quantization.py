@@ -50,8 +50,8 @@ def _of_floats(node: TfliteNode) -> SSAValue:
     rounded = node.emit(AddOp, below, node.emit(CastOp, is_half, to=f32))
     signed = node.emit(WhereOp, node.emit(LessOp, ratio, node.splat(0, value)), node.emit(NegOp, rounded), rounded)
     moved = node.emit(AddOp, signed, node.splat(int(out.zero_points[0]), value))
-    limits = np.iinfo(dtype)
-    limited = node.emit(ClipOp, moved, node.splat(limits.min, value), node.splat(limits.max, value))
+    limits = node.limits(node.output())
+    limited = node.emit(ClipOp, moved, *(node.splat(limit, value) for limit in limits))
     return node.emit(CastOp, limited, to=ELEMENT_TYPES[dtype])
 
 

@@ -95,7 +95,7 @@ def softmax(node: TfliteNode) -> SSAValue:
     if node.is_float():
         scaled = node.input(0) if beta == 1 else node.emit(MulOp, node.input(0), node.splat(beta, node.input(0)))
         return node.emit(SoftmaxOp, scaled, axis=-1)
-    if np.dtype(node.tensor(0).dtype).itemsize > 1 or np.dtype(node.output().dtype).itemsize > 1:
+    if not all(node.limits(item)[1] < 256 for item in (node.tensor(0), node.output())):
         raise node.unsupported(f"of {node.tensor(0).dtype} is not supported")
     return _softmax_of_table(node, beta)
 
@@ -112,6 +112,5 @@ def _softmax_of_table(node: TfliteNode, beta: float) -> SSAValue:
     inverse = node.emit(DivOp, node.splat(1, f32), node.emit(MulOp, total, node.splat(float(out.scales[0]), f32)))
     rounded = node.emit(FLOAT_FUNCTIONS["round_even"], node.emit(MulOp, powers, inverse))
     found = node.emit(AddOp, node.emit(CastOp, rounded, to=i32), node.splat(int(out.zero_points[0]), i32))
-    limits = np.iinfo(node.output().dtype)
-    clipped = node.emit(ClipOp, found, *(node.splat(limit, i32) for limit in (limits.min, limits.max)))
+    clipped = node.emit(ClipOp, found, *(node.splat(limit, i32) for limit in node.limits(node.output())))
     return node.emit(CastOp, clipped, to=element_of(node.input(0)))

@@ -14,13 +14,12 @@ from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 @tflite_operator("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> SSAValue:
     """A part by begin, end and step along each axis; bits of masks leave out a begin, an end, or an axis."""
-    begins, ends, steps = (
-        node.known(position, role).reshape(-1).tolist()
-        for position, role in ((1, "the begin"), (2, "the end"), (3, "the step"))
-    )
+    begins, ends, steps = (_numbers(node, *operand) for operand in ((1, "the begin"), (2, "the end"), (3, "the step")))
     begin_mask, end_mask, ellipsis, new_axis, shrink = (node.options.number(field, "i") for field in range(5))
     if ellipsis or new_axis:
         raise node.unsupported("with new axes is not supported")
+    if not len(begins) == len(ends) == len(steps) <= len(node.shape(0)):
+        raise node.unsupported(f"begin, end and step do not fit {len(node.shape(0))} axes")
     found: list[range] = []
     for axis, size in enumerate(node.shape(0)):
         step = steps[axis] if axis < len(steps) else 1
@@ -28,9 +27,9 @@ def strided_slice(node: TfliteNode) -> SSAValue:
             raise node.unsupported("has a step of 0")
         begin = None if axis >= len(begins) or begin_mask >> axis & 1 else begins[axis]
         end = None if axis >= len(ends) or end_mask >> axis & 1 else ends[axis]
-        if shrink >> axis & 1:
-            first = normalize_axis(begins[axis], size) if -size <= begins[axis] < size else 0
-            begin, end, step = first, first + 1, 1
+        if axis < len(begins) and shrink >> axis & 1:
+            begin = normalize_axis(begins[axis], size)
+            end, step = begin + 1, 1
         found.append(range(*slice(begin, end, step).indices(size)))
     return node.emit(ReshapeOp, _taken(node, found), shape=node.output().shape)
 
@@ -49,11 +48,11 @@ def _taken(node: TfliteNode, parts: Sequence[range]) -> SSAValue:
 @tflite_operator("SLICE")
 def slice_(node: TfliteNode) -> SSAValue:
     """A part by begin and size along each axis; a size of -1 is all that is left."""
-    begins, sizes = (
-        node.known(position, role).reshape(-1).tolist() for position, role in ((1, "the begin"), (2, "the size"))
-    )
-    whole = node.shape(0)
-    ends = [whole[axis] if size == -1 else begins[axis] + size for axis, size in enumerate(sizes)]
+    begins, sizes, whole = _numbers(node, 1, "the begin"), _numbers(node, 2, "the size"), node.shape(0)
+    if not len(begins) == len(sizes) == len(whole):
+        raise node.unsupported(f"begin and size do not fit {len(whole)} axes")
+    bounds = zip(begins, sizes, whole, strict=True)
+    ends = [own if size == -1 else begin + size for begin, size, own in bounds]
     return node.emit(SliceOp, node.input(0), starts=begins, ends=ends)
 
 
