@@ -27,6 +27,9 @@ BOUNDARY = "\ufdd1\ufdd2"
 
 REPLACEMENT = "\ufffd"
 
+MAX_GAPS = 1 << 16
+"""The maximum number of ids in a vocabulary that have no token."""
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -92,7 +95,7 @@ class Tokenizer:
         texts = sorted(self._controls, key=len, reverse=True)
         self._control_texts = re.compile("|".join(map(re.escape, texts)) or r"(?!)")
         encoder.encode_special_tokens = True
-        encoder.add_tokens([package().AddedToken(BOUNDARY, normalized=False, special=False)])
+        encoder.add_tokens([*_fillers(encoder, len(tokens)), _plain(BOUNDARY)])
         self._boundary = encoder.token_to_id(BOUNDARY)
         self._ids: dict[str, int] | None = None
         self._known: dict[int, bytes] = {}
@@ -256,6 +259,24 @@ class Tokenizer:
         return self._control_texts.sub(lambda match: match.group()[:1] + GUARD + match.group()[1:], plain)
 
 
+def _plain(text: str) -> Any:
+    """A token to add to an encoder."""
+    return package().AddedToken(text, normalized=False, special=False)
+
+
+def _fillers(encoder: Any, size: int) -> list[Any]:
+    """
+    Tokens for ids below `size` that the package would give to others: it continues a vocabulary with gaps inside it.
+
+    No text has them. Raises `ModelError` for more than 65,536.
+    """
+    added: dict[int, Any] = encoder.get_added_tokens_decoder()
+    first = max([encoder.get_vocab_size(with_added_tokens=False), *(number + 1 for number in added)])
+    if size - first > MAX_GAPS:
+        raise ModelError(f"the ids of {first} tokens go up to {size - 1}")
+    return [_plain(f"{GUARD}gap{number}") for number in range(first, size)]
+
+
 def _gguf_frame(vocabulary: Vocabulary) -> Frame:
     """The special tokens around a text of a GGUF file's vocabulary."""
     adds_begin = vocabulary.adds_begin
@@ -291,6 +312,8 @@ def _of_encoder(encoder: Any, config: Mapping[str, Any], file: str) -> Tokenizer
     ids: dict[str, int] = encoder.get_vocab(with_added_tokens=True)
     if not ids:
         raise ModelError("the vocabulary has no tokens", file=file)
+    if max(ids.values()) > len(ids) + MAX_GAPS:
+        raise ModelError(f"the ids of {len(ids)} tokens go up to {max(ids.values())}", file=file)
     tokens: list[str | None] = [None] * (max(ids.values()) + 1)
     for text, number in ids.items():
         tokens[number] = text

@@ -360,6 +360,13 @@ def test_entries_of_other_types_are_refused_by_name(key: str, tmp_path: Path) ->
     assert "\n" not in str(caught.value)
 
 
+def test_a_table_without_tokens_is_refused(tmp_path: Path) -> None:
+    tensors = {**llama_tensors("Q4_0"), "token_embd.weight": ("Q4_0", (0, 256), b"")}
+    path = write_gguf(tmp_path / "model.gguf", llama_metadata(embedding_length=256, feed_forward_length=256), tensors)
+    with pytest.raises(ModelError, match="token_embd"):
+        open_model(path)
+
+
 def test_heads_of_any_size_that_a_file_claims_take_no_time(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="only of 4096 at most"):
         open_model(changed(tmp_path, **{"llama.attention.key_length": 1 << 24}))

@@ -318,6 +318,23 @@ def test_a_file_means_as_in_transformers(tmp_path: Path) -> None:
         assert tokenizer.encode(text, special=True) == wanted.encode(text, add_special_tokens=False)
 
 
+def with_ids(path: Path, **ids: int) -> Path:
+    """A tokenizer.json of words with these ids."""
+    library = pytest.importorskip("tokenizers")
+    tokenizer = library.Tokenizer(library.models.WordLevel({"<unk>": 0, **ids}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens(["<s>"])
+    tokenizer.save(str(path))
+    return path
+
+
+def test_a_vocabulary_may_have_gaps(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.of_file(with_ids(tmp_path / "tokenizer.json", **{"<s>": 1, "a": 2, "b": 4, "c": 7}))
+    assert tokenizer.encode("a b <s> c b", special=True) == [2, 4, 1, 7, 4]
+    with pytest.raises(ModelError, match="the ids of 3 tokens go up to 1000000000"):
+        Tokenizer.of_file(with_ids(tmp_path / "large.json", **{"<s>": 1, "a": 10**9}))
+
+
 def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
     random_, refused = random.Random(3), list[str]()
     path = written(tmp_path, template=True)

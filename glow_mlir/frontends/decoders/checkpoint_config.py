@@ -210,10 +210,10 @@ def _layers(given: Description, sizes: Sizes, trained: int, context: int, is_cau
         if kinds is None:
             first = given.size("max_window_layers", 0, least=0)
             is_local = bool(window) and number >= first and family.windowed(number, period)
-        elif kinds[number] in _KINDS:
-            is_local = bool(window) and _KINDS[kinds[number]]
+        elif (kind := str(kinds[number])) in _KINDS:
+            is_local = bool(window) and _KINDS[kind]
         else:
-            raise UnsupportedError(f"layers of the type {kinds[number]!r} are not supported", file=str(given.path))
+            raise UnsupportedError(f"layers of the type '{kind:.60}' are not supported", file=str(given.path))
         is_bare = family.unrotated(number, period) if rotated is None else not rotated[number]
         rotation = None
         if family.is_rotated and not is_bare:

@@ -150,7 +150,7 @@ def _rows(metadata: Metadata, name: str) -> int:
 def _vocabulary(metadata: Metadata) -> int:
     """The number of tokens: the rows of the table of embeddings."""
     table = metadata.file.tensors.get("token_embd.weight")
-    if table is None or len(table.shape) != 2:
+    if table is None or len(table.shape) != 2 or not table.shape[0]:
         raise metadata.error("token_embd.weight", "the tensor is missing or no matrix")
     return table.shape[0]
 
