@@ -121,13 +121,16 @@ class _Entries:
         start = self._token("decoder_start_token_id")
         if start is None:
             raise self._error("decoder_start_token_id", "the entry is missing")
+        ends = frozenset(self._tokens("eos_token_id"))
+        if not ends:
+            raise self._error("eos_token_id", "the entry is missing")
         most = self._entries.get("max_length", context)
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise self._error("max_length", f"the entry must be a number from 1 on, not {most!r}")
         no_times = self._token("no_timestamps_token_id")
         return SpeechForm(
             start=start,
-            ends=frozenset(self._tokens("eos_token_id")),
+            ends=ends,
             languages={name.strip("<|>"): token for name, token in self._named("lang_to_id").items()},
             tasks=self._named("task_to_id"),
             forced=self._forced(),

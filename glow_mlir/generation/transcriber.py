@@ -66,7 +66,7 @@ class Transcription:
 
 class Transcriber:
     """
-    Whisper in a folder of safetensors, ready to transcribe speech.
+    Whisper in a folder of safetensors, or of graphs that optimum exports, ready to transcribe speech.
 
     ```python
     transcriber = glow_mlir.Transcriber("whisper-base")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 
 import glow_mlir
-from glow_mlir.errors import GlowError, InputError, UnsupportedError
+from glow_mlir.errors import GlowError, InputError, ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.named_weights import named_weights
 from glow_mlir.generation.log_mel import LogMel
 from glow_mlir.generation.sound_files import read_wave
+from glow_mlir.generation.speech_form import SpeechForm
 
 pytestmark = pytest.mark.extra
 
@@ -216,6 +219,45 @@ def test_sounds_are_refused(models: Models, tmp_path: Path) -> None:
         models.own.transcribe(np.zeros(40000, np.float32), timestamps=False)
     with pytest.raises(UnsupportedError, match="'whisper' is an encoder with a decoder"):
         glow_mlir.Generator(models.folder)
+    with pytest.raises(UnsupportedError, match="no folder of an encoder with its decoder"):
+        glow_mlir.Transcriber(models.folder / "config.json")
+
+
+SETTINGS: dict[str, tuple[Any, str]] = {
+    "decoder_start_token_id": (None, "the entry is missing"),
+    "eos_token_id": ([], "the entry is missing"),
+    "suppress_tokens": ([1, 99999], "99999 is not one of"),
+    "lang_to_id": ([3], "must be an object"),
+    "forced_decoder_ids": ([[2, 5]], "positions must count up from 1"),
+    "max_length": ("long", "must be a number"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_entries_that_are_no_tokens_are_refused(name: str, tmp_path: Path) -> None:
+    from small_whisper import TOKENS, settings
+
+    value, words = SETTINGS[name]
+    (tmp_path / "generation_config.json").write_text(json.dumps({**settings(), name: value}))
+    with pytest.raises(ModelError, match=words):
+        SpeechForm.of_folder(tmp_path, len(TOKENS), 64)
+
+
+def test_prompts_of_old_files_and_of_english_models(tmp_path: Path) -> None:
+    from small_whisper import IDS, TOKENS, settings
+
+    given = {name: value for name, value in settings().items() if name not in ("lang_to_id", "task_to_id")}
+    path = tmp_path / "generation_config.json"
+    start, times = (IDS[name] for name in ("<|startoftranscript|>", "<|notimestamps|>"))
+    path.write_text(json.dumps(given))
+    english = SpeechForm.of_folder(tmp_path, len(TOKENS), 64)
+    assert english.prompt(None, None, has_times=False) == [start, times]
+    assert english.prompt(None, None, has_times=True) == [start]
+    with pytest.raises(InputError, match="it has one language"):
+        english.language("en")
+    path.write_text(json.dumps({**given, "forced_decoder_ids": [[1, 259], [2, 262], [3, times]]}))
+    old = SpeechForm.of_folder(tmp_path, len(TOKENS), 64)
+    assert old.prompt(None, None, has_times=False) == [start, 259, 262, times]
 
 
 def test_graphs_of_encoder_and_decoder_are_what_the_checkpoint_is(models: Models, tmp_path: Path) -> None:
@@ -230,7 +272,16 @@ def test_graphs_of_encoder_and_decoder_are_what_the_checkpoint_is(models: Models
     ]
     np.testing.assert_array_equal(*logits)
     path = tmp_path / "onnx" / "decoder_model.onnx"
-    graph = onnx.load(path)
+    graph, merged = onnx.load(path), onnx.load(path)
+    # Where optimum merges two graphs, it changes names.
+    for each in merged.graph.initializer:
+        for node in merged.graph.node:
+            node.input[:] = [f"{name}_merged_0" if name == each.name else name for name in node.input]
+        each.name += "_merged_0"
+    onnx.save(merged, path.with_name("decoder_model_merged.onnx"))
+    one, two = (named_weights(path.with_name(name), "decoder") for name in (path.name, "decoder_model_merged.onnx"))
+    assert one.keys() == two.keys()
+    assert all((one[name] == two[name]).all() for name in one)
     nodes = [node for node in graph.graph.node if node.name.endswith("fc1/MatMul")]
     for change, words in (
         ({"op_type": "MatMulInteger"}, "quantized graphs are not supported: MatMulInteger"),

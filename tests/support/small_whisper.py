@@ -70,10 +70,9 @@ def write_whisper(folder: Path, **changes: Any) -> Any:
         d_model=32,
         encoder_ffn_dim=48,
         decoder_ffn_dim=64,
-        max_source_positions=POSITIONS,
         max_target_positions=64,
         decoder_start_token_id=IDS["<|startoftranscript|>"],
-        **{**sizes, **tokens, **changes},
+        **{"max_source_positions": POSITIONS, **sizes, **tokens, **changes},
     )
     torch.manual_seed(0)
     model = WhisperForConditionalGeneration(config).eval()
@@ -101,6 +100,7 @@ def write_whisper(folder: Path, **changes: Any) -> Any:
 def export_whisper(model: Any, source: Path, folder: Path) -> None:
     """Write the graphs of encoder and decoder to a folder, as optimum does, with the other files of `source`."""
     import torch
+    from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
     class Encoder(torch.nn.Module):
         def __init__(self) -> None:
@@ -117,7 +117,8 @@ def export_whisper(model: Any, source: Path, folder: Path) -> None:
 
         def forward(self, input_ids: Any, encoder_hidden_states: Any) -> Any:
             given = {"decoder_input_ids": input_ids, "encoder_outputs": (encoder_hidden_states,)}
-            return self.inner(**given, use_cache=False).logits
+            caches = EncoderDecoderCache(DynamicCache(), DynamicCache())
+            return self.inner(**given, past_key_values=caches, use_cache=True).logits
 
     folder.mkdir(parents=True, exist_ok=True)
     model.set_attn_implementation("eager")

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glow_mlir.errors import GlowError, ModelError, OptionError
+from glow_mlir.errors import GlowError, ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.checkpoints.folder import CONFIG, CheckpointFolder
 from glow_mlir.frontends.decoders.adapters import Adapter
 from glow_mlir.frontends.decoders.checkpoint_config import checkpoint_config
@@ -333,7 +333,10 @@ def open_model(path: str | Path, context: int | None = None, part: str = "") -> 
 
 
 def _opened(path: Path, part: str) -> GgufFile | CheckpointFolder | GenaiFolder:
-    """What there is at a path."""
+    """What there is at a path; an encoder with its decoder is in a folder of a checkpoint, or of two graphs."""
+    if part and (not path.is_dir() or (path / GENAI).is_file()):
+        hint = "it is a folder with config.json, and model.safetensors or encoder_model.onnx"
+        raise UnsupportedError("is no folder of an encoder with its decoder", file=str(path), hint=hint)
     if not path.is_dir():
         return GgufFile.open(path)
     if (path / GENAI).is_file():

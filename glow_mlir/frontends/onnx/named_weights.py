@@ -8,6 +8,7 @@ multiply by them are named after the modules that they were in: `/model/decoder/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from glow_mlir.frontends.onnx.models.traversal import all_graphs, all_nodes
 
 QUANTIZED = ("Quantize", "Integer", "QLinear")
 """What operators of quantized graphs have in their names."""
+
+_MERGED = re.compile(r"_merged_\d+$")
+"""What optimum appends to names of initializers where it merges two graphs into the branches of one."""
 
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
@@ -42,6 +46,7 @@ def named_weights(path: Path, part: str) -> Mapping[str, np.ndarray]:
 
 def _canonical(name: str, part: str) -> str:
     """The name in a checkpoint of what is called `name` in a graph, whose modules may be inside others."""
+    name = _MERGED.sub("", name)
     _, is_inside, own = name.rpartition(f"{part}.")
     if is_inside:
         return f"model.{part}.{own}"
