@@ -166,8 +166,7 @@ class ModelCompiler:
     @contextmanager
     def _reported(self) -> Generator[None]:
         """A context that reports the work inside the `with` statement to the caller, and repeats no warning."""
-        name = printable(name_of(self._model))
-        quiet = report_when_slow(f"compiling {name}") if self._is_reported else nullcontext()
+        quiet = report_when_slow(f"compiling {printable(name_of(self._model))}") if self._is_reported else nullcontext()
         with telling_once(self._warnings), quiet if self._progress is None else watching(self._progress):
             yield
 
@@ -581,8 +580,7 @@ class ModelCompiler:
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.ir.python_values import python_values_of
 
-        start = time.perf_counter()
-        options = self._options
+        start, options = time.perf_counter(), self._options
         # Observers of modules always see the same digests.
         by_content = bool(options.observers or options.pass_observers)
         in_memory = get_backend(options.backend).KEEPS_MODULE

@@ -46,8 +46,8 @@ def files_of_texts(model: DecoderModel, given: str | Path | None) -> list[Path]:
     if given is not None:
         named.append(Path(given))
         folders.append(Path(given).parent)
-    beside = [folder / name for folder in folders for name in (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)]
-    return [path for path in (*named, *beside) if path.is_file()]
+    settings = [folder / name for folder in folders for name in (TOKENIZER, TEMPLATE_FILE, GENAI, *SETTINGS)]
+    return [path for path in (*named, *settings) if path.is_file()]
 
 
 def template_of(model: DecoderModel, tokenizer: Tokenizer, given: str | None) -> ChatTemplate | None:
