@@ -179,8 +179,9 @@ def pack_planes(values: np.ndarray, bits: int, packed: np.ndarray) -> None:
         part[...] = own[:, :, :: 8 // plane]
         for number in range(1, 8 // plane):
             part |= own[:, :, number :: 8 // plane] << np.uint32(plane * number)
+        if below:
+            part ^= _SIGNS[plane]
         place, below = place + count, below + plane
-    part ^= _SIGNS[plane]
 
 
 def _unpack_planes(packed: np.ndarray, bits: int) -> np.ndarray:

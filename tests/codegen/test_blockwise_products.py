@@ -11,6 +11,7 @@ from assembly import assembly_of, innermost_loops
 from blockwise_cases import FORMS, TABLES, WEIGHTS, as_bytes, in_levels, product, weights
 from breadth import examples
 from cut import check_parts
+from emulators import machine_for
 from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,6 +114,19 @@ def test_narrow_codes_have_the_bits_of_bytes(target: str, left_bits: int) -> Non
     found = [array.view(np.uint32) for array in compile_module(module, target, verify_each=False).run(inputs).values()]
     for narrow, wide in zip(found[::2], found[1::2], strict=True):
         np.testing.assert_array_equal(narrow, wide)
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("target", ["neon", "neon-dotprod", "cortex-m4"])
+def test_tables_and_planes_on_other_processors(target: str) -> None:
+    machine = machine_for(target)
+    cases = [product((3,), (9, 64), bits, 32, "float16", left_bits=left) for bits in (5, 6) for left in (0, 15)]
+    cases += [product((3,), (9, 64), 4, 32, left_bits=left, table=TABLES[0]) for left in (0, 8, 15)]
+    module, inputs = module_of(*cases)
+    wanted = run_function(module.clone(), inputs)
+    ran = machine.run(Compilation(module, target=target).artifact(), inputs)
+    assert ran.status == 0
+    assert_same(wanted, ran.outputs)
 
 
 @pytest.mark.parametrize("target", runnable_targets())

@@ -99,8 +99,9 @@ def product_of_dequantized(op: BlockwiseMatMulOp | BlockwiseMatMulIntegerOp, emi
         rows = rounded_rows(op.left, integer(op.block), left_bits, emit).dequantized(integer(op.block), emit)
     numbers = emit(BlockwiseDequantizeOp, *op.quantized(), *op.factors(), **op.form())
     product = emit(MatMulOp, rows, numbers, op.bias, transpose_right=True)
-    has_sums = isinstance(op, BlockwiseMatMulIntegerOp) and op.table is None
-    return emit(AddOp, product, _other_sums(op, emit)) if has_sums else product
+    if isinstance(op, BlockwiseMatMulIntegerOp) and op.table is None:
+        return emit(AddOp, product, _other_sums(op, emit))
+    return product
 
 
 def _rows(op: BlockwiseMatMulIntegerOp) -> RoundedRows:
