@@ -205,16 +205,16 @@ def of_folder(folder: Path) -> Pooling:
 
 
 def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
-    """What makes scores, which versions of sentence-transformers have in three places."""
+    """What makes scores, which versions of sentence-transformers write in three ways."""
     path = folder / PROMPTS
     declared: Mapping[str, Any] = read_json(path) if path.is_file() else {}
     inner: Any = network.get("sentence_transformers")
-    places = (
+    named = (
         declared.get("activation_fn"),
         inner.get("activation_fn") if is_mapping(inner) else None,
         network.get("sbert_ce_default_activation_function"),
     )
-    name = str(next((place for place in places if place is not None), "Sigmoid")).rpartition(".")[2]
+    name = str(next((item for item in named if item is not None), "Sigmoid")).rpartition(".")[2]
     if name not in SCORINGS:
         raise UnsupportedError(f"scores by the function '{name}' are not supported", file=str(folder))
     return name
