@@ -200,7 +200,7 @@ def of_folder(folder: Path) -> Pooling:
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
-    texts = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
+    texts: dict[str, Any] = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
     return Pooling(kind, is_normalized, tuple(dense), is_declared=True, **texts)
 
 
@@ -223,8 +223,8 @@ def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
 def _texts(folder: Path) -> dict[str, Any]:
     """How the texts of a network are cut and written: fields of `Pooling`."""
     path = next((folder / name for name in NETWORKS if (folder / name).is_file()), None)
-    network = {} if path is None else read_json(path)
-    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    network: Mapping[str, Any] = {} if path is None else read_json(path)
+    settings: Mapping[str, Any] = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     length = network.get("max_seq_length")
     if length is not None and (type(length) is not int or length < 1):
         raise ModelError("max_seq_length must be a size", file=str(path))
