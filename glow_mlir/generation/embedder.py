@@ -16,6 +16,7 @@ from glow_mlir.frontends.decoders.models import open_model
 from glow_mlir.generation.packed_texts import PAGE, PackedForm, PackedText, PackedTexts
 from glow_mlir.generation.pooling import REDUCERS, SCORINGS, Pooling, network_path
 from glow_mlir.generation.text_files import tokenizer_of
+from glow_mlir.generation.token_ids import token_ids
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.options.generation import ACTIVATIONS, CONTEXT, POOLINGS
 
@@ -178,7 +179,7 @@ class Embedder:
     def tokens_of(self, text: Text, *, prompt: str | None = None, truncate: bool = False) -> list[int]:
         """The tokens of a text with those around it, cut to the context if asked to; see `embed` for errors."""
         if not isinstance(text, str):
-            return self._checked([int(item) for item in text], truncate)
+            return self._checked(text, truncate)
         name = self.pooling.default_prompt if prompt is None else prompt
         if name and name not in self.prompts:
             known = ", ".join(self.prompts) or "none"
@@ -221,12 +222,9 @@ class Embedder:
             ids = tokens(self.tokenizer.decode(self.tokenizer.encode(document)[:left]))
         return PackedText(self._checked(ids, truncate=False))
 
-    def _checked(self, ids: list[int], truncate: bool) -> list[int]:
+    def _checked(self, given: Sequence[int], truncate: bool) -> list[int]:
         """Tokens that the model can take; raises `InputError` for others."""
-        size = self.model.config.vocabulary
-        wrong = next((item for item in ids if not 0 <= item < size), None)
-        if wrong is not None:
-            raise InputError(f"the token {wrong} is not one of the {size} of the vocabulary")
+        ids = token_ids(given, self.model.config.vocabulary)
         if not ids:
             raise InputError("a text is empty")
         if len(ids) > self.context and not truncate:

@@ -25,6 +25,7 @@ from glow_mlir.generation.sampler import Sampler
 from glow_mlir.generation.sampling import Sampling
 from glow_mlir.generation.session_calls import SessionCalls
 from glow_mlir.generation.template import ChatTemplate
+from glow_mlir.generation.token_ids import token_ids
 from glow_mlir.generation.token_sequence import TokenSequence, append
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.generation.tool_grammar import FREE, grammar_of_calls
@@ -276,12 +277,7 @@ class Generator:
             # A message's text is text: only the template writes control tokens.
             messages, functions = self.tokenizer.guarded(list(prompt)), self.tokenizer.guarded(tools)
             return self.tokenizer.encode(self.rendered(messages, tools=functions), special=True)
-        ids = [int(item) for item in _numbers(prompt)]
-        size = self.model.config.vocabulary
-        wrong = next((item for item in ids if not 0 <= item < size), None)
-        if wrong is not None:
-            raise InputError(f"the token {wrong} is not one of the {size} of the vocabulary")
-        return ids
+        return token_ids(_numbers(prompt), self.model.config.vocabulary)
 
     def rendered(self, messages: Iterable[Any], *, tools: Sequence[Mapping[str, Any]] | None = None) -> str:
         """The text of a chat's messages with the beginning of an answer."""

@@ -200,21 +200,21 @@ def of_folder(folder: Path) -> Pooling:
         raise ModelError("prompts must be texts by name", file=str(folder / PROMPTS))
     if default not in (*prompts, ""):
         raise ModelError(f"there is no prompt '{default}'", file=str(folder / PROMPTS))
-    texts = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
+    texts: dict[str, Any] = {"prompts": prompts, "default_prompt": default, **_texts(network_path(folder))}
     return Pooling(kind, is_normalized, tuple(dense), is_declared=True, **texts)
 
 
 def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
-    """What makes scores, which versions of sentence-transformers have in three places."""
+    """What makes scores, which versions of sentence-transformers write in three ways."""
     path = folder / PROMPTS
     declared: Mapping[str, Any] = read_json(path) if path.is_file() else {}
     inner: Any = network.get("sentence_transformers")
-    places = (
+    named = (
         declared.get("activation_fn"),
         inner.get("activation_fn") if is_mapping(inner) else None,
         network.get("sbert_ce_default_activation_function"),
     )
-    name = str(next((place for place in places if place is not None), "Sigmoid")).rpartition(".")[2]
+    name = str(next((item for item in named if item is not None), "Sigmoid")).rpartition(".")[2]
     if name not in SCORINGS:
         raise UnsupportedError(f"scores by the function '{name}' are not supported", file=str(folder))
     return name
@@ -223,8 +223,8 @@ def _scoring(folder: Path, network: Mapping[str, Any]) -> str:
 def _texts(folder: Path) -> dict[str, Any]:
     """How the texts of a network are cut and written: fields of `Pooling`."""
     path = next((folder / name for name in NETWORKS if (folder / name).is_file()), None)
-    network = {} if path is None else read_json(path)
-    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    network: Mapping[str, Any] = {} if path is None else read_json(path)
+    settings: Mapping[str, Any] = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     length = network.get("max_seq_length")
     if length is not None and (type(length) is not int or length < 1):
         raise ModelError("max_seq_length must be a size", file=str(path))

@@ -12,7 +12,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.generation.engine import Engine
 from glow_mlir.generation.memory import Memory
 from glow_mlir.generation.rows import Rows
-from glow_mlir.support.arguments import whole_number
+from glow_mlir.generation.token_ids import token_ids
 
 
 class TokenSequence:
@@ -97,11 +97,7 @@ class TokenSequence:
     def checked(self, tokens: Iterable[int], wanted: int) -> list[int]:
         """Tokens that may be appended, with logits of so many wanted; raises the errors of `append`."""
         self._check_open()
-        new, context = [whole_number(token) for token in tokens], self.engine.limits.context
-        numbers = [token for token in new if token is not None and 0 <= token < self._vocabulary]
-        if len(numbers) != len(new):
-            wrong = next(token for token in new if token is None or not 0 <= token < self._vocabulary)
-            raise InputError(f"the token {wrong} is not one of the {self._vocabulary} of the vocabulary")
+        numbers, context = token_ids(tokens, self._vocabulary), self.engine.limits.context
         if not 1 <= wanted <= len(numbers):
             raise InputError(f"{len(numbers)} tokens are appended, and logits of {wanted} wanted")
         if len(self) + len(numbers) > context:

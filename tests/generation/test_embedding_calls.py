@@ -111,8 +111,8 @@ def test_wrong_texts_and_options_are_refused(tmp_path: Path) -> None:
     embedder = Embedder(path, threads=1, pooling="max", context=9)
     assert embedder.embed([]).shape == (0, embedder.dimensions)
     wrong: list[tuple[Any, dict[str, Any]]] = [
-        ([[5] * 10], {}), ([[500]], {}), ([[-1]], {}), ([[]], {}), ("a", {"dimensions": 0}), ("a", {"dimensions": 99}),
-        ("a", {"prompt": "query"}),
+        ([[5] * 10], {}), ([[500]], {}), ([[-1]], {}), ([[1.5]], {}), ([[True]], {}), ([[]], {}),
+        ("a", {"dimensions": 0}), ("a", {"dimensions": 99}), ("a", {"prompt": "query"}),
     ]  # fmt: skip
     for given, options in wrong:
         with pytest.raises(InputError):

@@ -99,7 +99,7 @@ def test_what_fails_changes_nothing() -> None:
     for tokens, words in (
         ([], "logits of 1"),
         ([VOCABULARY], "the token 12"),
-        ([1.5], "the token None"),
+        ([1.5], r"the token 1\.5"),
         ([1] * 99, "99"),
     ):
         with pytest.raises(InputError, match=words):
