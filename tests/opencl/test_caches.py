@@ -10,7 +10,6 @@ from opencl_devices import opencl_device
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.cache import ExtendCacheOp
 
-
 pytestmark = pytest.mark.extra
 
 
