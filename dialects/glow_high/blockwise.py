@@ -256,7 +256,7 @@ class BlockwiseMatMulIntegerOp(Blockwise):
     the values of each block, of i32, by which zero points and minima are multiplied. With `left_low`, of the shape of
     `left`, a value is left · 2^7 + left_low. The other operands and the result are those of `blockwise_matmul`. The
     products of a block are summed as i32, which wraps; the sums, times both scales, are added in the order of the
-    blocks.
+    blocks. With a table, `left_sums` must be the sums of the values: some targets multiply entries less the smallest.
 
     ```mlir
     %y = glow_high.blockwise_matmul_integer %x, none, %d, %t, %codes, %scales {bits = 4, block = 32}

@@ -22,6 +22,7 @@ from operator_case import OperatorCase
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulIntegerOp
 from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp
 from glow_mlir.errors import ModelError
 
@@ -68,6 +69,10 @@ def _changed_array(array: np.ndarray, change: Change) -> np.ndarray:
     return changed
 
 
+ROWS_WITH_SUMS = (0, 1, 3)
+"""The operands of a product of quantized rows that are their values and the sums of these."""
+
+
 @cache
 def cases() -> Mapping[str, OperatorCase]:
     """The cases of operators, and of kernels where they are others."""
@@ -107,7 +112,12 @@ def _changes_of(name: str, case: Case) -> Iterator[Change]:
 
 
 def _may_change(case: Case, operand: int, array: np.ndarray, place: int) -> bool:
-    """Whether an operator says what a change means: of sorted n-grams, only columns may be any numbers."""
+    """
+    Whether an operator says what a change means: of sorted n-grams, only columns may be any numbers, and rows that meet
+    entries of tables have their own sums.
+    """
+    if case.operator is BlockwiseMatMulIntegerOp and "table" in case.properties:
+        return operand not in ROWS_WITH_SUMS
     if case.operator is not TfIdfVectorizerOp or operand != POOLS:
         return True
     return place % array.shape[1] == array.shape[1] - 1 and place != EVERYWHERE
