@@ -100,9 +100,7 @@ def checkpoint_config(
     key_heads = given.size("num_key_value_heads", heads)
     if heads % key_heads:
         raise given.error("num_key_value_heads", f"{heads} heads do not share {key_heads}")
-    offset = given.size("pad_token_id", 1, least=0) + 1 if family.is_padding_first else 0
-    trained = given.size("max_position_embeddings", least=offset + 1) - offset
-    trained = min(trained, given.size("max_trained_positions", trained))
+    offset, trained = _positions(given)
     is_causal = _is_causal(given)
     forms = {
         "activation": _activation(given),
@@ -136,6 +134,13 @@ def checkpoint_config(
         memory=given.size("memory") if "memory" in family.entries else 0,
         **cast("Any", forms),
     )
+
+
+def _positions(given: Description) -> tuple[int, int]:
+    """The number of the first position, and for how many positions the decoder was trained."""
+    offset = given.size("pad_token_id", 1, least=0) + 1 if given.family.is_padding_first else 0
+    trained = given.size("max_position_embeddings", least=offset + 1) - offset
+    return offset, min(trained, given.size("max_trained_positions", trained))
 
 
 def _activation(given: Description) -> str:
