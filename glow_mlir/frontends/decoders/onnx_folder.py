@@ -33,5 +33,5 @@ def open_onnx_folder(path: Path, part: str) -> CheckpointFolder:
     if file is None:
         raise ModelError(f"the folder has no {GRAPHS[part][0]}", file=str(path))
     # Weights may be in files beside the graph.
-    beside = (each for each in sorted(path.glob(f"{file.name}*")) if each != file)
-    return CheckpointFolder(path, config, named_weights(file, part), (file, *beside))
+    others = (each for each in sorted(path.glob(f"{file.name}*")) if each != file)
+    return CheckpointFolder(path, config, named_weights(file, part), (file, *others))

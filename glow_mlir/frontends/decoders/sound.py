@@ -34,6 +34,6 @@ def _convolved(node: NodeBuilder, weights: Weights, frames: SSAValue, step: int)
         node.emit(SliceOp, padded, starts=(first, 0), ends=(first + count - step + 1, depth), steps=(step, 1))
         for first in range(REACH)
     ]
-    beside = node.emit(ConcatOp, parts, axis=1)
+    joined = node.emit(ConcatOp, parts, axis=1)
     matrix = weights.kernel(node.kind, (width, depth, REACH))
-    return node.emit(GeluOp, product(node, beside, matrix, weights.vector(node.kind, None, width, "bias")))
+    return node.emit(GeluOp, product(node, joined, matrix, weights.vector(node.kind, None, width, "bias")))
