@@ -84,14 +84,8 @@ def checkpoint_config(
 
     Raises `UnsupportedError` for another family or form, and `ModelError` for entries that are missing or no sizes.
     """
-    kind = entries.get("model_type")
-    try:
-        family = family_of(str(kind), is_checkpoint=True, part=part)
-    except UnsupportedError as error:
-        error.file = str(path)
-        raise
-    inner = entries.get("text_config")
-    given = Description(path, cast("dict[str, Any]", inner) if isinstance(inner, dict) else entries, family)
+    given = _description(path, entries, part)
+    family = given.family
     width, heads = given.size("hidden_size"), given.size("num_attention_heads")
     if given.get("head_dim") is None and width % heads:
         raise given.error("head_dim", f"{width} elements do not make {heads} heads")
@@ -141,6 +135,17 @@ def _positions(given: Description) -> tuple[int, int]:
     offset = given.size("pad_token_id", 1, least=0) + 1 if given.family.is_padding_first else 0
     trained = given.size("max_position_embeddings", least=offset + 1) - offset
     return offset, min(trained, given.size("max_trained_positions", trained))
+
+
+def _description(path: Path, entries: Mapping[str, Any], part: str) -> Description:
+    """The entries about the decoder, and its family."""
+    try:
+        family = family_of(str(entries.get("model_type")), is_checkpoint=True, part=part)
+    except UnsupportedError as error:
+        error.file = str(path)
+        raise
+    inner = entries.get("text_config")
+    return Description(path, cast("dict[str, Any]", inner) if isinstance(inner, dict) else entries, family)
 
 
 def _activation(given: Description) -> str:
