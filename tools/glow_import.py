@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import ONNX, kind_of_file
+from glow_mlir.support.file_kinds import ONNX, TFLITE, kind_of_file
 from glow_mlir.tools.arguments.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.arguments.run_arguments import (
     add_model_arguments,
@@ -96,8 +96,14 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     values = {name: np.array(numbers) for name, numbers in args.value}
-    with sizes_of_files():
-        module = import_model(source, name=args.name, values=values, **model_options(args))
+    options = model_options(args)
+    if args.model.endswith(TFLITE):
+        from glow_mlir.frontends.tflite.model import TfliteModel
+
+        module = TfliteModel(Path(args.model)).module(options["dimensions"], values=values, name=args.name)
+    else:
+        with sizes_of_files():
+            module = import_model(source, name=args.name, values=values, **options)
     progress.say(f"{args.model}: going to stage {args.stage}")
     Compilation(module, pipeline=pipeline, runner=PassRunner(verify_each=True)).run(args.stage)
     return module
@@ -108,7 +114,7 @@ def check_kind(model: str) -> None:
     kind = kind_of_file(Path(model))
     if model.endswith(".mlir"):
         raise ModelError("is a module already", file=model, hint="glow-opt runs passes over it, glow-run runs it")
-    if kind is not None and kind is not ONNX:
+    if kind is not None and kind is not ONNX and not model.endswith(TFLITE):
         raise ModelError(f"is not an ONNX model, but {kind.name}", file=model, hint=kind.hint)
 
 

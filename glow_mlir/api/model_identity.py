@@ -13,6 +13,7 @@ from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.support.file_kinds import TFLITE
 
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.importer import Model
@@ -113,6 +114,8 @@ def files_of(path: Path) -> tuple[Path, ...]:
         from glow_mlir.ir.text import weights_path
 
         return path, weights_path(path)
+    if path.suffix == TFLITE:
+        return (path,)
     from glow_mlir.frontends.onnx.external import external_files
     from glow_mlir.frontends.onnx.importer import open_model
 

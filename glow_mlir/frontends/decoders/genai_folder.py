@@ -30,6 +30,8 @@ _UNUSED: Mapping[str, tuple[Any, ...]] = {
 _UNUSED_DRAWS: Mapping[str, tuple[Any, ...]] = {"temperature": (1,), "top_k": (0,), "top_p": (0, 1)}
 """The same for those that count if `do_sample` says that tokens are drawn."""
 
+_NOTHING: Mapping[str, tuple[Any, ...]] = {}
+
 _TEXTS = (".jinja", ".json", ".md", ".txt")
 """Suffixes of files that are no part of a graph."""
 
@@ -92,8 +94,7 @@ class GenaiFolder:
             raise ModelError(f"the file '{name[:80]}' is not in the folder", file=str(file), node="filename")
         context, vocabulary = (_size(model, key, file) for key in ("context_length", "vocab_size"))
         graph = _named(DecoderGraph(path / name, vocabulary), decoder, file)
-        draws = _UNUSED_DRAWS if search.get("do_sample") is True else {}
-        known = {**draws, **_UNUSED}
+        known = {**_UNUSED, **(_UNUSED_DRAWS if search.get("do_sample") is True else _NOTHING)}
         unused = {key: search[key] for key in known if search.get(key) not in (None, *known[key])}
         return GenaiFolder(path, model, graph, _text(model, "type", "", file), context, unused)
 

@@ -22,9 +22,11 @@ FAMILIES = "activations data_movement elementwise images lookups products quanti
 """The modules with importers of operators."""
 
 
-def import_tflite(model: TfliteFile, pool: ConstantPool | None = None, tensors: Sequence[int] = ()) -> ModuleOp:
+def import_tflite(
+    model: TfliteFile, pool: ConstantPool | None = None, tensors: Sequence[int] = (), name: str = "main"
+) -> ModuleOp:
     """
-    The module of a model: its first subgraph is the function `main`, and inputs and outputs are as in the file.
+    The module of a model: its first subgraph is the function `name`, and inputs and outputs are as in the file.
 
     The tensors with the numbers `tensors` are further outputs, called `tensor NUMBER`.
 
@@ -32,7 +34,7 @@ def import_tflite(model: TfliteFile, pool: ConstantPool | None = None, tensors: 
     """
     for family in FAMILIES:
         import_module(f"glow_mlir.frontends.tflite.operators.{family}")
-    return _GraphImport(model, pool).run(tensors)
+    return _GraphImport(model, pool).run(name, tensors)
 
 
 class _GraphImport:
@@ -44,7 +46,7 @@ class _GraphImport:
         self._builder = ModuleBuilder(frozenset(self._outputs.values()), pool)
         self._values = GraphValues(self._builder, self._graph.tensors, Variables(model, self._builder))
 
-    def run(self, others: Sequence[int]) -> ModuleOp:
+    def run(self, function: str, others: Sequence[int]) -> ModuleOp:
         """Import operators in their order, and name those that are not supported; with other tensors as outputs."""
         tensors, values = self._graph.tensors, self._values.values
         types = {
@@ -62,7 +64,7 @@ class _GraphImport:
             if number not in values:
                 raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
             self._builder.add_output(name, values[number])
-        return self._builder.finish("main")
+        return self._builder.finish(function)
 
     def _import(self, operator: Operator) -> None:
         importer = IMPORTERS.get(operator.kind)

@@ -61,12 +61,17 @@ class TfliteModel:
         dimensions: Mapping[str, GivenDimension],
         by_content: bool = True,
         values: Mapping[str, np.ndarray] | None = None,
+        name: str = "main",
     ) -> ModuleOp:
-        """The module of `glow_high`; raises `GlowError` for a damaged file, or operators that are not supported."""
+        """
+        The module of `glow_high`, whose function is called `name`.
+
+        Raises `GlowError` for a damaged file, and for operators that are not supported.
+        """
         if dimensions or values:
             raise OptionError("a TensorFlow Lite model has no free dimensions", hint="its sizes are those of the file")
         try:
-            return import_tflite(self.file)
+            return import_tflite(self.file, name=name)
         except GlowError as error:
             error.file = error.file or str(self.path)
             raise
