@@ -74,7 +74,7 @@ BACKENDS = {
     "use delegates (NNAPI, Core ML, Edge TPU)": "nnapi",
 }
 FILES = {
-    "load Caffe2 or TensorFlow Lite": ("m.tflite", b"\x1c\0\0\0TFL3" + bytes(64), "TensorFlow Lite"),
+    "load Caffe2": ("m.caffemodel", b"\x0a\x04net1" + bytes(64), "Caffe"),
     "take StableHLO, TOSA or Torch-MLIR": (
         "s.mlir",
         b"func.func @f() {\n  func.return\n}\n",
@@ -82,7 +82,6 @@ FILES = {
     ),
     "load OpenVINO IR (`model.xml`)": ("m.xml", b'<?xml version="1.0"?><net></net>', "OpenVINO"),
     "load a `.pte` file": ("m.pte", b"\x18\0\0\0ET12" + bytes(64), "ExecuTorch"),
-    "load `.tflite` files": ("n.tflite", b"\x1c\0\0\0TFL3" + bytes(64), "TensorFlow Lite"),
 }
 TRIED: dict[str, tuple[Attempt, str]] = {
     "load a library of custom operators": (
