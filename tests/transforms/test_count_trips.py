@@ -14,13 +14,15 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 
 COMPARISONS = ("less", "less_or_equal", "greater", "greater_or_equal")
-LIMITS = {"i8": 127, "ui8": 255, "i32": 12, "i64": 12}
-"""Type of the counter → the largest start and bound; for types of 8 bits these are their limits."""
+LIMITS = {"i8": (-128, 127), "ui8": (0, 255), "i32": (-12, 12), "i64": (-12, 12)}
+"""Type of the counter → the range of start and bound; for types of 8 bits these are their limits."""
 
 MODULE = """
-glow_high.func @count(%n: tensor<{type}>, %first: tensor<i1>, %most: tensor<i64>) -> (tensor<i64>, tensor<{type}>) {{
+glow_high.func @count(%n: tensor<{type}>, %s: tensor<{type}>, %first: tensor<i1>, %most: tensor<i64>)
+    -> (tensor<i64>, tensor<{type}>) {{
   %bound = {bound}
-  %start = glow_high.splat {{value = {start} : {type}}} : tensor<{type}>
+  %start = {start}
+  %front = glow_high.{comparison} {in_front} : tensor<i1>
   %yes = glow_high.splat {{value = {yes}}} : tensor<i1>
   %none = glow_high.splat {{value = 0 : i64}} : tensor<i64>
   %one = glow_high.splat {{value = 1 : i64}} : tensor<i64>
@@ -36,41 +38,71 @@ glow_high.func @count(%n: tensor<{type}>, %first: tensor<i1>, %most: tensor<i64>
 """
 
 
-def program(choose: random.Random) -> tuple[str, int]:
-    """A random loop with a counter, and the number that its bound is at run time."""
+def number(choose: random.Random, type_: str) -> int:
+    """A number of a range: often one of its ends, or near 0."""
+    low, high = LIMITS[type_]
+    return choose.choice((low, high, choose.randint(low, high), choose.randint(max(low, -12), 12)))
+
+
+def value(choose: random.Random, type_: str, known: int, argument: str) -> str:
+    """A constant, or an argument."""
+    splat = f"glow_high.splat {{value = {known} : {type_}}} : tensor<{type_}>"
+    return splat if choose.random() < 0.6 else f"glow_high.reshape {argument} {{shape = []}} : tensor<{type_}>"
+
+
+def program(choose: random.Random) -> tuple[str, np.ndarray, np.ndarray]:
+    """A random loop with a counter, and the numbers that start and bound are at run time."""
     type_ = choose.choice(list(LIMITS))
-    most = LIMITS[type_]
-    least = 0 if type_ == "ui8" else -most
-    near = choose.choice((most, 12))
-    start, bound = (choose.randint(max(least, -near), near) for _ in range(2))
+    start, bound = number(choose, type_), number(choose, type_)
     compared = [choose.choice(("%next", "%k")), "%bound"]
     choose.shuffle(compared)
-    known = choose.random() < 0.6
     change, comparison = choose.choice(("add", "add", "sub")), choose.choice(COMPARISONS)
     grows = comparison.startswith("less") == (compared[1] == "%bound")
-    ends = LIMITS[type_] > 12 or grows == (change == "add")
-    return MODULE.format(
+    ends = grows == (change == "add") and abs(bound) < 125
+    text = MODULE.format(
         type=type_,
-        start=start,
-        bound=f"glow_high.splat {{value = {bound} : {type_}}} : tensor<{type_}>"
-        if known
-        else f"glow_high.reshape %n {{shape = []}} : tensor<{type_}>",
+        start=value(choose, type_, start, "%s"),
+        bound=value(choose, type_, bound, "%n"),
+        in_front=", ".join("%start" if item != "%bound" else item for item in compared),
         yes=choose.choice(("true", "false")),
-        trips=choose.choice(("", " = 5", " = %most") if ends else (" = 5", " = %most")),
-        condition=choose.choice(("%yes", "%first")),
+        trips=choose.choice(("", "", " = 5", " = %most") if ends else (" = 5", " = 300", " = %most")),
+        condition=choose.choice(("%yes", "%first", "%front")),
         step=choose.choice((1, 1, 1, 2, 3)),
         change=change,
         comparison=comparison,
         operands=", ".join(compared),
-    ), bound
+    )
+    dtype = {"i8": np.int8, "ui8": np.uint8, "i32": np.int32, "i64": np.int64}[type_]
+    return text, np.array(start, dtype), np.array(bound, dtype)
+
+
+def check(text: str, start: np.ndarray, bound: np.ndarray) -> None:
+    """Compare a program with the one whose trips are counted."""
+    module = parse_module(text, new_context())
+    for first, most in itertools.product((True, False), (-1, 0, 7)):
+        given = {"n": bound, "s": start, "first": np.array(first), "most": np.array(most)}
+        inputs = {f"count.{name}": array for name, array in given.items()}
+        validate(module.clone(), "count-trips,simplify-control-flow", inputs)
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
 def test_trips_are_as_many(seed: int) -> None:
-    text, bound = program(random.Random(seed))
-    module = parse_module(text, new_context())
-    dtype = {"i8": np.int8, "ui8": np.uint8, "i32": np.int32, "i64": np.int64}
-    numbers = np.array(bound, dtype[text.split("tensor<")[1].split(">")[0]])
-    for first, most in itertools.product((True, False), (-1, 0, 7)):
-        given = {"count.n": numbers, "count.first": np.array(first), "count.most": np.array(most)}
-        validate(module.clone(), "count-trips,simplify-control-flow", given)
+    check(*program(random.Random(seed)))
+
+
+@pytest.mark.parametrize("start", ["glow_high.reshape %s {shape = []}", "glow_high.splat {value = 127 : i8}"])
+def test_a_counter_that_wraps_around_in_its_first_trip(start: str) -> None:
+    text = MODULE.format(
+        type="i8",
+        start=f"{start} : tensor<i8>",
+        bound="glow_high.splat {value = -120 : i8} : tensor<i8>",
+        in_front="%start, %bound",
+        yes="true",
+        trips="",
+        condition="%yes",
+        step=1,
+        change="add",
+        comparison="less",
+        operands="%next, %bound",
+    )
+    check(text, np.array(127, np.int8), np.array(-120, np.int8))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_integer, numpy_dtype
@@ -138,7 +138,7 @@ def _unchanged(value: SSAValue, op: LoopOp) -> SSAValue:
 def _step(argument: SSAValue, after: SSAValue, storage: Storage) -> int | None:
     """The known number by which a carried integer grows in a trip; `None` if it is computed differently."""
     inner = _behind_reshapes(after).owner
-    if not isinstance(inner, AddOp | SubOp) or not has_one_element(argument) or not is_integer(element_of(argument)):
+    if not isinstance(inner, AddOp | SubOp) or not has_one_element(argument) or not _is_counted(element_of(argument)):
         return None
     left, right = map(_behind_reshapes, inner.operands)
     if isinstance(inner, AddOp) and right is argument:
@@ -147,6 +147,11 @@ def _step(argument: SSAValue, after: SSAValue, storage: Storage) -> int | None:
     if known is None:
         return None
     return int(known.item()) if isinstance(inner, AddOp) else -int(known.item())
+
+
+def _is_counted(element: Attribute) -> bool:
+    """Whether a type is one of integers that i64 can represent."""
+    return is_integer(element) and np.iinfo(numpy_dtype(element)).max <= np.iinfo(np.int64).max
 
 
 def _behind_reshapes(value: SSAValue) -> SSAValue:
@@ -215,6 +220,8 @@ class _Counted:
         if self._start is None or bound is None:
             return None
         first = self._start + counter.ahead * counter.step
+        if not counter.limits.min <= first <= counter.limits.max:
+            return None
         if not _is_within(counter.word, first, bound):
             return 1
         if (counter.step > 0) != (counter.word in (LESS, LESS_OR_EQUAL)):
@@ -222,7 +229,8 @@ class _Counted:
         distance, step = abs(bound - first), abs(counter.step)
         more = -(-distance // step) if counter.word in (LESS, GREATER) else distance // step + 1
         last = self._start + (1 + more) * counter.step
-        return 1 + more if counter.limits.min <= last <= counter.limits.max else None
+        fits = counter.limits.min <= last <= counter.limits.max and 1 + more <= np.iinfo(np.int64).max
+        return 1 + more if fits else None
 
     def _computed(self, known: int | None) -> SSAValue | None:
         """The number of trips, computed in front of the loop; `None` if the counter might wrap around."""
@@ -234,16 +242,28 @@ class _Counted:
         if known is not None:
             found = emit.splat(known, i64)
         else:
-            start, bound = self._wide(self.counter.initial, emit), self._wide(self.counter.bound, emit)
-            low, high = (start, bound) if self.counter.step > 0 else (bound, start)
-            distance = high if self._known(low) == 0 else emit(SubOp, high, low)
             if self._is_tested_in_front():
-                return self._at_most(distance, emit)
-            left = emit(SubOp, distance, emit.splat(self.counter.ahead, i64))
+                return self._at_most(self._distance(self.counter.initial, emit), emit)
+            left = self._distance(self._compared_first(emit), emit)
             found = emit(AddOp, emit(MaxOp, left, emit.splat(0, i64)), emit.splat(1, i64))
         if not self._known(runs):
             found = emit(WhereOp, emit(ReshapeOp, runs, shape=()), found, emit.splat(0, i64))
         return self._at_most(found, emit)
+
+    def _compared_first(self, emit: Emitter) -> SSAValue:
+        """The value that the first trip compares, which wraps around as the counter does."""
+        initial, step = self.counter.initial, self.counter.step
+        if not self.counter.ahead:
+            return initial
+        if self._start is not None and self.counter.limits.min <= self._start + step <= self.counter.limits.max:
+            return emit.splat(self._start + step, initial)
+        return emit(AddOp if step > 0 else SubOp, initial, emit.splat(1, initial))
+
+    def _distance(self, first: SSAValue, emit: Emitter) -> SSAValue:
+        """How far the bound is ahead of a value, as i64; negative if it is behind it."""
+        start, bound = self._wide(first, emit), self._wide(self.counter.bound, emit)
+        low, high = (start, bound) if self.counter.step > 0 else (bound, start)
+        return high if self._known(low) == 0 else emit(SubOp, high, low)
 
     def _is_countable(self) -> bool:
         """Whether the number of trips is the distance of bound and start, which i64 can represent."""
