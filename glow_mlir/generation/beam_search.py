@@ -23,6 +23,9 @@ MAX_BEAMS = 8
 Rule = Callable[[np.ndarray, Sequence[int]], None]
 """Changes scores [vocabulary] of the token behind those that a search has chosen, in place."""
 
+MAX_PENALTY = 8.0
+"""The largest power of a length, of either sign: beyond it, scores leave the range of f32."""
+
 _NEVER = np.float32(-1e9)
 """The score of what cannot be chosen."""
 
@@ -48,12 +51,13 @@ class SearchForm:
     early_stopping: bool | str = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.beams <= MAX_BEAMS:
-            raise OptionError(f"num_beams cannot be {self.beams}", hint=f"it is from 1 to {MAX_BEAMS}")
+        check_beams(self.beams, MAX_BEAMS)
         if self.early_stopping not in (True, False, "never"):
             raise OptionError(f"early_stopping cannot be {self.early_stopping!r}", hint="True, False, or 'never'")
-        if not np.isfinite(self.length_penalty):
-            raise OptionError(f"length_penalty cannot be {self.length_penalty}", hint="it is a number")
+        penalty = self.length_penalty
+        if not isinstance(penalty, int | float | np.floating) or not abs(penalty) <= MAX_PENALTY:
+            hint = f"it is a number from -{MAX_PENALTY:g} to {MAX_PENALTY:g}"
+            raise OptionError(f"length_penalty cannot be {penalty!r}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,12 @@ class Found:
 
     tokens: list[int]
     score: float
+
+
+def check_beams(beams: int, most: int) -> None:
+    """Raise `OptionError` for a number of beams that is no whole number from 1 to `most`."""
+    if not isinstance(beams, int | np.integer) or not 1 <= beams <= most:
+        raise OptionError(f"num_beams cannot be {beams!r}", hint=f"it is from 1 to {most}, the beams of a Transcriber")
 
 
 def search(sequence: TokenSequence, prompt: Sequence[int], form: SearchForm, rule: Rule) -> Found:

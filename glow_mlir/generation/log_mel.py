@@ -31,6 +31,10 @@ STEP = np.log(6.4) / 27
 """The logarithm of the ratio of frequencies one mel apart, above `KNEE`."""
 
 
+BLOCK = 2048
+"""The frames that are computed together: spectra of all frames of an hour would take gigabytes."""
+
+
 @dataclass(frozen=True)
 class LogMel:
     """The form of features: `bins` bands, windows of `window` samples every `hop`, at `rate` samples a second."""
@@ -51,10 +55,12 @@ class LogMel:
         padded[: min(count, len(sound))] = sound[:count]
         around = np.pad(padded, self.window // 2, mode="reflect")
         windows = np.lib.stride_tricks.sliding_window_view(around, self.window)[:: self.hop][:frames]
-        spectrum = np.fft.rfft(windows * self._hann)
-        energies = (spectrum.real**2 + spectrum.imag**2) @ self.filters
-        logarithms = np.log10(np.maximum(energies, FLOOR))
-        return ((np.maximum(logarithms, logarithms.max() - RANGE) + 4) / 4).astype(np.float32)
+        found = np.empty((frames, self.bins), np.float32)
+        for begin in range(0, frames, BLOCK):
+            spectrum = np.fft.rfft(windows[begin : begin + BLOCK] * self._hann)
+            energies = (spectrum.real**2 + spectrum.imag**2) @ self.filters
+            found[begin : begin + BLOCK] = np.log10(np.maximum(energies, FLOOR))
+        return (np.maximum(found, found.max() - np.float32(RANGE)) + 4) / 4
 
     @cached_property
     def _hann(self) -> np.ndarray:

@@ -29,7 +29,7 @@ class SpeechForm:
     - `forced`: the prompt behind `start` where files have neither; 0 stands for the language.
     - `suppressed`: tokens that are never chosen, `suppressed_first`: not as the first one.
     - `max_first_time`: the last time, in steps, at which a text may begin; `None` for any.
-    - `max_tokens`: of a text, with its prompt.
+    - `max_tokens`: of a text.
     """
 
     start: int
@@ -70,7 +70,7 @@ class SpeechForm:
 
     def language(self, name: str) -> int:
         """The token of a language by its code, such as `en`; raises `InputError` if the model does not have it."""
-        token = self.languages.get(name.lower())
+        token = self.languages.get(str(name).lower())
         if token is None:
             known = ", ".join(self.languages)
             hint = f"languages are {known}" if known else "it has one language: leave it out"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.errors import InputError, OptionError
-from glow_mlir.generation.beam_search import MAX_BEAMS, SearchForm, search
+from glow_mlir.errors import InputError
+from glow_mlir.generation.beam_search import MAX_BEAMS, SearchForm, check_beams, search
 from glow_mlir.generation.encoder_decoder import EncoderDecoder
 from glow_mlir.generation.log_mel import LogMel
 from glow_mlir.generation.memory import Memory
@@ -95,8 +95,7 @@ class Transcriber:
         tokenizer: str | Path | None = None,
         **options: Any,
     ) -> None:
-        if not 1 <= beams <= MAX_BEAMS:
-            raise OptionError(f"beams cannot be {beams}", hint=f"from 1 to {MAX_BEAMS}")
+        check_beams(beams, MAX_BEAMS)
         self._beams = beams
         form: dict[str, Any] = {"context": context, "cache": cache, "activations": activations}
         self.network = EncoderDecoder(path, sequences=beams, rows=ROWS, **form, **options)
@@ -138,9 +137,7 @@ class Transcriber:
         Raises `InputError` for sounds and languages that the model cannot take, and `OptionError` for options out of
         range.
         """
-        if num_beams > self._beams:
-            hint = f"from 1 to {self._beams}, the beams of Transcriber"
-            raise OptionError(f"num_beams cannot be {num_beams}", hint=hint)
+        check_beams(num_beams, self._beams)
         samples = self.samples_of(sound)
         is_long = len(samples) > self.frames * self.mel.hop
         has_times = is_long if timestamps is None else timestamps
@@ -148,7 +145,7 @@ class Transcriber:
             seconds = self.frames * self.mel.hop / self.mel.rate
             hint = "leave timestamps out: they say where to cut it"
             raise InputError(f"the sound is longer than {seconds:g} seconds", hint=hint)
-        if has_times and self.form.no_timestamps is None:
+        if has_times and self.form.first_time >= self.network.decoder.config.vocabulary:
             raise InputError("the model has no tokens for times")
         frames = len(samples) // self.mel.hop if is_long else self.frames
         features = self.mel.features(samples, frames)
@@ -176,16 +173,19 @@ class Transcriber:
         if not is_sound:
             hint = f"{self.mel.rate} samples a second, from -1 to 1: sound.astype(np.float32) / 32768 for int16"
             raise InputError("a sound is a vector of floats", hint=hint)
-        if not np.isfinite(found).all():
-            raise InputError("the sound has samples that are no numbers")
+        if not (abs(found) <= np.finfo(np.float32).max).all():
+            raise InputError("the sound has samples that are no numbers of 32 bits")
         return found.astype(np.float32)
 
     def _count(self, prompt: int, max_tokens: int | None) -> int:
         """The tokens that may follow a prompt."""
         left = self.network.decoder.config.context - prompt
+        if left < 1:
+            reason = f"the context of {prompt + left} tokens has no more than the {prompt} of the prompt"
+            raise InputError(reason, hint="give a larger context")
         if max_tokens is None:
             return min(left, self.form.max_tokens)
-        if not 1 <= max_tokens <= left:
+        if not isinstance(max_tokens, int | np.integer) or not 1 <= max_tokens <= left:
             raise InputError(f"max_tokens cannot be {max_tokens}", hint=f"from 1 to {left}")
         return max_tokens
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import wave
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "task": ({"task": "sing"}, "the task cannot be 'sing'"),
     "beams": ({"num_beams": 9}, "num_beams cannot be 9"),
     "early": ({"num_beams": 2, "early_stopping": "soon"}, "early_stopping cannot be 'soon'"),
+    "half a beam": ({"num_beams": 2.5}, "num_beams cannot be 2.5"),
+    "large power": ({"num_beams": 2, "length_penalty": 1e6}, "length_penalty cannot be 1000000.0"),
+    "small power": ({"length_penalty": -1e6}, "length_penalty cannot be -1000000.0"),
+    "no power": ({"length_penalty": "long"}, "length_penalty cannot be 'long'"),
     "tokens": ({"max_tokens": 99}, "max_tokens cannot be 99"),
+    "half a token": ({"max_tokens": 2.5}, "max_tokens cannot be 2.5"),
+    "number": ({"language": 3}, "the language cannot be '3'"),
 }
 
 
@@ -210,6 +217,7 @@ def test_sounds_are_refused(models: Models, tmp_path: Path) -> None:
         "vector of floats": np.zeros((2, 100), np.float32),
         "a sound is": np.zeros(100, np.int16),
         "no numbers": np.full(100, np.nan),
+        "of 32 bits": np.full(100, 1e300),
         "cannot be read": tmp_path / "missing.wav",
     }
     for words, given in sounds.items():
@@ -217,6 +225,8 @@ def test_sounds_are_refused(models: Models, tmp_path: Path) -> None:
             models.own.transcribe(given)
     with pytest.raises(InputError, match="longer than 2 seconds"):
         models.own.transcribe(np.zeros(40000, np.float32), timestamps=False)
+    with pytest.raises(InputError, match=r"context of 4 tokens has no more than the 4 of the prompt \(hint: give a larger"):
+        glow_mlir.Transcriber(models.folder, context=4, threads=1).transcribe(np.zeros(100, np.float32), language="de")
     with pytest.raises(UnsupportedError, match="'whisper' is an encoder with a decoder"):
         glow_mlir.Generator(models.folder)
     with pytest.raises(UnsupportedError, match="no folder of an encoder with its decoder"):
@@ -319,6 +329,42 @@ def test_files_have_the_samples_of_a_sound(width: int, tmp_path: Path) -> None:
     (tmp_path / "cut.wav").write_bytes((tmp_path / "mono.wav").read_bytes()[:30])
     with pytest.raises(InputError, match="cannot be read"):
         read_wave(tmp_path / "cut.wav", 16000)
+
+
+def test_files_without_samples_and_with_wide_ones_are_refused(tmp_path: Path) -> None:
+    whole = written(tmp_path / "whole.wav", np.zeros(400), 2).read_bytes()
+    files = {
+        "has no samples": written(tmp_path / "none.wav", np.zeros(0), 2).read_bytes(),
+        "have 8 bytes each": whole[:32] + bytes([8, 0, 64, 0]) + whole[36:],
+        "unknown format: 3": whole[:20] + bytes([3]) + whole[21:],
+        "does not start with RIFF": b"some text of a file",
+    }
+    for words, content in files.items():
+        (tmp_path / "other.wav").write_bytes(content)
+        with pytest.raises(InputError, match=words):
+            read_wave(tmp_path / "other.wav", 16000)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_wave("sound\0.wav", 16000)
+
+
+def test_a_sound_of_a_quarter_of_an_hour_takes_little_memory_beside_it() -> None:
+    tracemalloc.start()
+    found = LogMel(80).features(np.zeros(900 * 16000, np.float32), 90000)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.shape == (90000, 80)
+    assert most < 16 * 900 * 16000 + 4 * found.nbytes
+
+
+def test_times_are_refused_where_no_tokens_are_behind_the_one_for_none(models: Models, tmp_path: Path) -> None:
+    from small_whisper import TOKENS, settings, sound
+
+    (tmp_path / "generation_config.json").write_text(json.dumps(settings() | {"no_timestamps_token_id": len(TOKENS) - 1}))
+    form = SpeechForm.of_folder(tmp_path, len(TOKENS), 64)
+    own = models.own
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(InputError, match="no tokens for times"):
+        patch.setattr(own, "form", form)
+        own.transcribe(sound(0, 1), timestamps=True)
 
 
 def test_the_tool_prints_what_is_said(models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
