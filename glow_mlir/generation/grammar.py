@@ -26,6 +26,12 @@ MARK = "\x02"
 MAX_DEPTH = 64
 """The maximum nesting of a schema."""
 
+MAX_PROPERTIES = 1000
+"""The maximum number of properties of an object: the time of their grammar grows with the square of it."""
+
+MAX_INTERSECTED = 14
+"""The maximum number of patterns that `allOf` may intersect: the time doubles with each, whatever its bounds are."""
+
 
 @dataclass(frozen=True)
 class Grammar:
@@ -44,14 +50,31 @@ class Grammar:
                 raise InputError(f"the schema is no JSON: {error}") from None
         if not isinstance(schema, Mapping):
             raise InputError("a schema is an object", hint="such as {'type': 'object'}")
-        check_depth(schema)
+        check_schema(schema)
         return Grammar("json", json.dumps(schema))
 
 
-def check_depth(schema: Mapping[str, Any]) -> None:
-    """Raise `InputError` for a schema that is nested too deep to be read."""
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Raise `InputError` for a schema that is nested too deep to be read, or whose grammar would take too long."""
     if _depth(schema) > MAX_DEPTH:
         raise InputError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+    patterns, parts, rest = 0, 0, list[Any]([schema])
+    while rest:
+        item = rest.pop()
+        if not isinstance(item, Mapping):
+            rest += item if isinstance(item, list) else ()
+            continue
+        found: Any = item.get("properties")
+        if isinstance(found, Mapping) and len(found) > MAX_PROPERTIES:
+            raise InputError(f"the schema has an object of more than {MAX_PROPERTIES} properties")
+        is_pattern, both = isinstance(item.get("pattern"), str), item.get("allOf")
+        patterns += is_pattern
+        # What is beside a reference is intersected with what it refers to.
+        parts += (len(both) if isinstance(both, list) else 0) + (is_pattern and "$ref" in item)
+        rest += item.values()
+    if min(patterns, parts) > MAX_INTERSECTED:
+        reason = f"the schema may intersect more than {MAX_INTERSECTED} patterns"
+        raise InputError(reason, hint="write it with fewer of allOf and pattern")
 
 
 def _depth(value: Any) -> int:
