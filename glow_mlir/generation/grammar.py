@@ -15,6 +15,7 @@ import numpy as np
 from glow_mlir.errors import ExecutionError, InputError, ModelError
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.json_values import is_mapping, is_sequence
 from glow_mlir.support.optional_packages import imported
 
 MAX_SCHEMA = 1 << 18
@@ -60,17 +61,18 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         raise InputError(f"the schema is nested more than {MAX_DEPTH} levels deep")
     patterns, parts, rest = 0, 0, list[Any]([schema])
     while rest:
-        item = rest.pop()
-        if not isinstance(item, Mapping):
-            rest += item if isinstance(item, list) else ()
+        item: Any = rest.pop()
+        if not is_mapping(item):
+            rest += item if is_sequence(item) else ()
             continue
         found: Any = item.get("properties")
-        if isinstance(found, Mapping) and len(found) > MAX_PROPERTIES:
+        if is_mapping(found) and len(found) > MAX_PROPERTIES:
             raise InputError(f"the schema has an object of more than {MAX_PROPERTIES} properties")
-        is_pattern, both = isinstance(item.get("pattern"), str), item.get("allOf")
+        both: Any = item.get("allOf")
+        is_pattern = isinstance(item.get("pattern"), str)
         patterns += is_pattern
         # What is beside a reference is intersected with what it refers to.
-        parts += (len(both) if isinstance(both, list) else 0) + (is_pattern and "$ref" in item)
+        parts += (len(both) if is_sequence(both) else 0) + (is_pattern and "$ref" in item)
         rest += item.values()
     if min(patterns, parts) > MAX_INTERSECTED:
         reason = f"the schema may intersect more than {MAX_INTERSECTED} patterns"
