@@ -56,7 +56,8 @@ class SearchForm:
         if self.early_stopping not in (True, False, "never"):
             raise OptionError(f"early_stopping cannot be {self.early_stopping!r}", hint="True, False, or 'never'")
         penalty: Any = self.length_penalty
-        if not isinstance(penalty, int | float | np.floating) or not abs(penalty) <= MAX_PENALTY:
+        is_number = isinstance(penalty, int | float | np.floating)
+        if not is_number or not -MAX_PENALTY <= penalty <= MAX_PENALTY:
             hint = f"it is a number from -{MAX_PENALTY:g} to {MAX_PENALTY:g}"
             raise OptionError(f"length_penalty cannot be {penalty!r}", hint=hint)
 
