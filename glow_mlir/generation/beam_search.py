@@ -10,6 +10,7 @@ and values, of which none is copied but the last one of a beam with several chil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +55,9 @@ class SearchForm:
         check_beams(self.beams, MAX_BEAMS)
         if self.early_stopping not in (True, False, "never"):
             raise OptionError(f"early_stopping cannot be {self.early_stopping!r}", hint="True, False, or 'never'")
-        penalty = self.length_penalty
-        if not isinstance(penalty, int | float | np.floating) or not abs(penalty) <= MAX_PENALTY:
+        penalty: Any = self.length_penalty
+        is_number = isinstance(penalty, int | float | np.floating)
+        if not is_number or not -MAX_PENALTY <= penalty <= MAX_PENALTY:
             hint = f"it is a number from -{MAX_PENALTY:g} to {MAX_PENALTY:g}"
             raise OptionError(f"length_penalty cannot be {penalty!r}", hint=hint)
 
@@ -68,7 +70,7 @@ class Found:
     score: float
 
 
-def check_beams(beams: int, most: int) -> None:
+def check_beams(beams: Any, most: int) -> None:
     """Raise `OptionError` for a number of beams that is no whole number from 1 to `most`."""
     if not isinstance(beams, int | np.integer) or not 1 <= beams <= most:
         raise OptionError(f"num_beams cannot be {beams!r}", hint=f"it is from 1 to {most}, the beams of a Transcriber")

@@ -219,8 +219,14 @@ class Engine:
         """Wait for the end of the step that is being computed; no other begins inside the `with` statement."""
         with self._turn:
             self._turns_wanted += 1
-            self._turn.wait_for(lambda: self._stepping is None)
-            self._turns_wanted -= 1
+            try:
+                self._turn.wait_for(lambda: self._stepping is None)
+            except BaseException:
+                # Whoever is interrupted here must not keep the others waiting.
+                self._turn.notify_all()
+                raise
+            finally:
+                self._turns_wanted -= 1
             self._stepping = get_ident()
         try:
             self.held.collect()

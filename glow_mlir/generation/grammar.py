@@ -15,6 +15,7 @@ import numpy as np
 from glow_mlir.errors import ExecutionError, InputError, ModelError
 from glow_mlir.generation.tokenizer import Tokenizer
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.json_values import is_mapping, is_sequence
 from glow_mlir.support.optional_packages import imported
 
 MAX_SCHEMA = 1 << 18
@@ -25,6 +26,12 @@ MARK = "\x02"
 
 MAX_DEPTH = 64
 """The maximum nesting of a schema."""
+
+MAX_PROPERTIES = 1000
+"""The maximum number of properties of an object: the time of their grammar grows with the square of it."""
+
+MAX_INTERSECTED = 14
+"""The maximum number of patterns that `allOf` may intersect: the time doubles with each, whatever its bounds are."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +51,32 @@ class Grammar:
                 raise InputError(f"the schema is no JSON: {error}") from None
         if not isinstance(schema, Mapping):
             raise InputError("a schema is an object", hint="such as {'type': 'object'}")
-        check_depth(schema)
+        check_schema(schema)
         return Grammar("json", json.dumps(schema))
 
 
-def check_depth(schema: Mapping[str, Any]) -> None:
-    """Raise `InputError` for a schema that is nested too deep to be read."""
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Raise `InputError` for a schema that is nested too deep to be read, or whose grammar would take too long."""
     if _depth(schema) > MAX_DEPTH:
         raise InputError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+    patterns, parts, rest = 0, 0, list[Any]([schema])
+    while rest:
+        item: Any = rest.pop()
+        if not is_mapping(item):
+            rest += item if is_sequence(item) else ()
+            continue
+        found: Any = item.get("properties")
+        if is_mapping(found) and len(found) > MAX_PROPERTIES:
+            raise InputError(f"the schema has an object of more than {MAX_PROPERTIES} properties")
+        both: Any = item.get("allOf")
+        is_pattern = isinstance(item.get("pattern"), str)
+        patterns += is_pattern
+        # What is beside a reference is intersected with what it refers to.
+        parts += (len(both) if is_sequence(both) else 0) + (is_pattern and "$ref" in item)
+        rest += item.values()
+    if min(patterns, parts) > MAX_INTERSECTED:
+        reason = f"the schema may intersect more than {MAX_INTERSECTED} patterns"
+        raise InputError(reason, hint="write it with fewer of allOf and pattern")
 
 
 def _depth(value: Any) -> int:

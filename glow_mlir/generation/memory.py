@@ -35,6 +35,11 @@ class Memory:
         """Whether keys and values are computed."""
         return self.rows is None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether its pages are given back."""
+        return not self.pages
+
     def close(self) -> None:
         """Give the pages back; no sequence may go on then."""
         _leave(self._engine, self.pages)

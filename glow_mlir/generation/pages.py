@@ -129,8 +129,11 @@ class HeldPages:
     def grow(self, pages: list[int], length: int) -> None:
         """As `PagePool.grow`."""
         before = len(pages)
-        self.pool.grow(pages, length)
-        self._held.update(pages[before:])
+        try:
+            self.pool.grow(pages, length)
+        finally:
+            # Where pages are lacking, some are taken, and given back like others.
+            self._held.update(pages[before:])
 
     def share(self, pages: Sequence[int]) -> list[int]:
         """The pages of a sequence for another one."""

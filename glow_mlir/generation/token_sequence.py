@@ -112,6 +112,8 @@ class TokenSequence:
     def _check_open(self) -> None:
         if self._is_closed:
             raise InputError("the sequence is closed")
+        if self.memory is not None and self.memory.is_closed:
+            raise InputError("what the sequence attends to is closed")
 
     def shorten(self, length: int) -> None:
         """Forget tokens, in a turn."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from glow_mlir.errors import InputError
-from glow_mlir.generation.grammar import Grammar, check_depth
+from glow_mlir.generation.grammar import Grammar, check_schema
 from glow_mlir.generation.tool_calls import BEGIN, END
 from glow_mlir.support.json_values import is_mapping, is_sequence
 
@@ -98,7 +98,7 @@ def _parameters(number: int, function: Mapping[str, Any]) -> Any:
         return NO_ARGUMENTS
     if not is_mapping(given):
         raise InputError(f"the parameters of the tool '{function['name']:.100}' are no schema")
-    check_depth(given)
+    check_schema(given)
     return {**_referring(given, f"#/$defs/{number}"), "type": "object"}
 
 

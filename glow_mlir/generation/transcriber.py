@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -185,7 +186,7 @@ class Transcriber:
             raise InputError(reason, hint="give a larger context")
         if max_tokens is None:
             return min(left, self.form.max_tokens)
-        if not isinstance(max_tokens, int | np.integer) or not 1 <= max_tokens <= left:
+        if max_tokens % 1 or not 1 <= max_tokens <= left:
             raise InputError(f"max_tokens cannot be {max_tokens}", hint=f"from 1 to {left}")
         return max_tokens
 
@@ -209,8 +210,8 @@ class Transcriber:
         """The segments of all windows; the next one begins where the last segment ends."""
         rule, begin = self.form.rule(has_times), 0
         while True:
-            found = search(self.network.sequence(memory), prompt, form, rule).tokens
-            memory.close()
+            with closing(memory):
+                found = search(self.network.sequence(memory), prompt, form, rule).tokens
             tokens = found[:-1] if found[-1] in self.form.ends else found
             count = min(len(features) - begin, self.frames)
             if has_times:

@@ -25,6 +25,9 @@ MAX_PROMPTS = 64
 
 MAX_STOPS = 16
 
+MAX_TOOLS = 1024
+"""The maximum number of tools of a request."""
+
 MAX_SHIFTED = 1 << 17
 """The maximum number of tokens of a text that goes on where the context is full."""
 
@@ -98,8 +101,8 @@ def _bias(field: str, value: Any) -> dict[int, float]:
 
 
 def _tools(field: str, value: Any) -> list[Any]:
-    if not is_list(value) or not all(is_object(item) for item in value):
-        raise FieldError(field, "must be a list of objects")
+    if not is_list(value) or len(value) > MAX_TOOLS or not all(is_object(item) for item in value):
+        raise FieldError(field, f"must be a list of up to {MAX_TOOLS} objects")
     return value
 
 

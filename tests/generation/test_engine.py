@@ -14,7 +14,7 @@ from paged_decoder import PAGE, VOCABULARY, MostLikely, PagedDecoder, continued
 
 from glow_mlir.errors import ExecutionError, InputError, QueueFullError
 from glow_mlir.generation.engine import Engine, EngineLimits
-from glow_mlir.generation.pages import PagePool
+from glow_mlir.generation.pages import HeldPages, PagePool
 from glow_mlir.generation.request import ContextShift, Request
 from glow_mlir.generation.sampler import Choice
 from glow_mlir.generation.sampling import Sampling
@@ -307,3 +307,28 @@ def test_a_child_process_computes_though_a_thread_of_its_parent_did(is_computing
     if is_computing:
         thread.join()
     assert setting.finish(first) == continued([1, 2], 20, END)
+
+
+def test_an_interrupt_in_front_of_a_turn_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Setting()
+    request = setting.request([1, 2, 3], 4)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(setting.engine._turn, "wait_for", interrupted)
+        with pytest.raises(KeyboardInterrupt), setting.engine.turn():
+            pass
+    assert setting.engine._turns_wanted == 0
+    assert setting.finish(request)
+
+
+def test_pages_that_were_taken_before_others_lacked_are_given_back() -> None:
+    pool = PagePool(3, PAGE)
+    held, pages = HeldPages(pool), list[int]()
+    with pytest.raises(ExecutionError):
+        held.grow(pages, 4 * PAGE)
+    held.leave(pages)
+    held.collect()
+    assert (held.count, pool.available) == (0, 3)

@@ -15,6 +15,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.generation.grammar import MAX_DEPTH, MAX_SCHEMA, Constraint, Grammar, GrammarCompiler
 from glow_mlir.generation.text_stream import TextStream
 from glow_mlir.generation.tokenizer import Tokenizer
+from glow_mlir.generation.tool_grammar import grammar_of_calls
 
 pytestmark = pytest.mark.extra
 pytest.importorskip("tokenizers")
@@ -213,3 +214,17 @@ def test_grammars_that_are_large_end_soon(pattern: str) -> None:
     except InputError:
         return
     assert constraint(np.zeros(0, np.int32)).any()
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"allOf": [{"type": "string", "pattern": f"a{n}.*b"} for n in range(30)]}, "intersect more than 14 patterns"),
+        ({"properties": {f"p{n}": {"type": "string"} for n in range(2000)}}, "an object of more than 1000 properties"),
+    ],
+)
+def test_schemas_whose_grammars_take_long_are_refused(schema: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Grammar.of_schema(schema)
+    with pytest.raises(InputError, match=words):
+        grammar_of_calls([{"name": "f", "parameters": schema}], "required", is_parallel=True, template=None)

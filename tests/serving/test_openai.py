@@ -147,6 +147,7 @@ def test_required_calls_are_the_same_streamed_and_not(url: str, seed: int) -> No
         ({"n": 0}, "BadRequestError", "n"),
         ({"top_logprobs": 2}, "BadRequestError", "top_logprobs"),
         ({"response_format": {"type": "json_schema"}}, "BadRequestError", "response_format"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}] * 1025}, "BadRequestError", "tools"),
         ({"tool_choice": "perhaps"}, "BadRequestError", "tool_choice"),
         ({"tool_choice": "required"}, "BadRequestError", None),
     ],

@@ -32,6 +32,4 @@ def open_onnx_folder(path: Path, part: str) -> CheckpointFolder:
     file = next((path / name for name in GRAPHS[part] if (path / name).is_file()), None)
     if file is None:
         raise ModelError(f"the folder has no {GRAPHS[part][0]}", file=str(path))
-    # Weights may be in files of their own.
-    others = (each for each in sorted(path.glob(f"{file.name}*")) if each != file)
-    return CheckpointFolder(path, config, named_weights(file, part), (file, *others))
+    return CheckpointFolder(path, config, *named_weights(file, part))

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.onnx.external import external_files
 from glow_mlir.frontends.onnx.importer import Model, open_model
 from glow_mlir.frontends.onnx.models.domains import plain_domain
 from glow_mlir.frontends.onnx.models.traversal import all_graphs, all_nodes
@@ -29,16 +30,19 @@ _MERGED = re.compile(r"_merged_\d+$")
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
 
-def named_weights(path: Path, part: str) -> Mapping[str, np.ndarray]:
+def named_weights(path: Path, part: str) -> tuple[Mapping[str, np.ndarray], tuple[Path, ...]]:
     """
     The weights of the `encoder` or the `decoder`, whose graph a file has, as `model.encoder.…` or `model.decoder.…`.
+
+    Also the files that they are in: that of the graph, and those that it names.
 
     Raises the errors of `open_model`, and `UnsupportedError` for graphs that are quantized, have operators of a domain
     other than ONNX's, or matrices that no name tells.
     """
     model = open_model(path)
     try:
-        return {_canonical(name, part): array for name, array in _weights(model, part)}
+        found = {_canonical(name, part): array for name, array in _weights(model, part)}
+        return found, (path, *(path.parent / name for name in external_files(model)))
     except UnsupportedError as error:
         error.file = error.file or str(path)
         raise
