@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Iterator
 
@@ -18,12 +19,28 @@ from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.support.collector import collected_soon, without_collector
 
+USUAL = 700
+"""The threshold that a test begins with."""
+
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    """Leave the collector on, as it is by default."""
+    """Begin without garbage of compilations, and leave the collector on, as it is by default."""
+    before = _settled()
+    gc.set_threshold(USUAL, *before[1:])
     yield
+    _settled()
+    gc.set_threshold(*before)
     gc.enable()
+
+
+def _settled() -> tuple[int, int, int]:
+    """The thresholds when no garbage of a compilation is left to be collected."""
+    limit = time.monotonic() + 30
+    while any(thread.name == "glow-garbage" for thread in threading.enumerate()):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    return gc.get_threshold()
 
 
 def test_it_comes_back() -> None:

@@ -15,8 +15,12 @@ DELAY = 0.25
 YOUNG = 1
 """The oldest generation with garbage of a compilation, because the collector is off during it."""
 
-UNREACHED = 1 << 30
-"""The threshold that keeps the collector from running by itself until then; whether it is on is not changed."""
+MARGIN = 100_000
+"""
+How many more objects there may be until then before the collector runs by itself; whether it is on is not changed.
+
+Whoever takes the raised threshold for the usual one, and sets it again later, still has a collector that runs.
+"""
 
 
 @contextmanager
@@ -46,7 +50,9 @@ class _Garbage:
         self.paused_by = 0
         """The thread inside `without_collector`; 0 if there is none."""
         self._usual = gc.get_threshold()
-        """The thresholds that others see while none is `UNREACHED`."""
+        """The thresholds before the first one is raised."""
+        self._raised = 0
+        """The raised threshold; 0 if none is raised."""
         self.reset_after_fork()
 
     def reset_after_fork(self) -> None:
@@ -78,9 +84,10 @@ class _Garbage:
             with suppress(RuntimeError):  # At exit, or without a free thread.
                 self._collect_later()
                 # Otherwise the collector would begin at once, as soon as it is on again.
-                if (usual := gc.get_threshold())[0] != UNREACHED:
+                if (usual := gc.get_threshold())[0] != self._raised:
                     self._usual = usual
-                    gc.set_threshold(UNREACHED, *usual[1:])
+                self._raised = gc.get_count()[0] + MARGIN
+                gc.set_threshold(self._raised, *self._usual[1:])
 
     def _collect_later(self) -> None:
         """Collect after a while; raises `RuntimeError` where no thread can be started."""
@@ -103,8 +110,9 @@ class _Garbage:
 
     def _restore_threshold(self) -> None:
         """Let the collector run by itself again, unless others have set another threshold meanwhile."""
-        if gc.get_threshold()[0] == UNREACHED:
+        if self._raised and gc.get_threshold()[0] == self._raised:
             gc.set_threshold(*self._usual)
+        self._raised = 0
 
 
 _GARBAGE = reset_in_forks(_Garbage())

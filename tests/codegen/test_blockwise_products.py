@@ -96,7 +96,7 @@ def test_codes_may_stand_for_entries_of_tables(target: str, left_bits: int) -> N
     compilation.run(until="selected")
     text = str(compilation.module)
     assert text.count('kernel = "blockwise-matmul') == len(cases)
-    assert text.count("bits = 8") == (len(cases) if target == "scalar" else 0)
+    assert text.count("bits = 8}") == (len(cases) if target == "scalar" else 0)
     others = [product((2,), (9, 36), 4, 16, left_bits=left_bits, table=TABLES[0]), cases[2]]
     others[1].constants = ()
     codes, scales, *_ = weights((2, 5, 48), 4, 32)

@@ -25,13 +25,15 @@ class SingleOperator:
     is_positive: bool = False
 
     def arrays(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Random inputs: floats about 0, and integers of the whole range."""
+        """Random inputs: floats about 0, truth values, and integers of the whole range."""
         found: list[np.ndarray] = []
         for item in self.inputs:
             dtype = np.dtype(item.dtype)
             if dtype.kind == "f":
                 numbers = (generator.standard_normal(item.shape) * 2).astype(dtype)
                 found.append(np.abs(numbers) if self.is_positive else numbers)
+            elif dtype.kind == "b":
+                found.append(generator.integers(0, 2, item.shape).astype(dtype))
             else:
                 limits = np.iinfo(dtype)
                 found.append(generator.integers(limits.min, limits.max + 1, item.shape).astype(dtype))
@@ -152,11 +154,35 @@ class _Cases:
         for source, target in (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("int16", "int8")):
             yield "QUANTIZE", [self.tensor(shape, source), self.tensor(shape, target)], {}
 
+    def parts(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+        """Slices, choices of rows, folds along no axis, and permutations with negative axes."""
+        whole, masks = TensorCase((8, 6)), {number: ("i", 0) for number in range(5)}
+        numbers = [self.constant(np.array(item, np.int32)) for item in ((-4, 1), (3, 4), (1, 2))]
+        shrunk, relative = {0: ("i", 1), 4: ("i", 1)}, {5: ("?", True)}
+        yield "STRIDED_SLICE", [whole, *numbers, TensorCase((2,))], masks | shrunk
+        yield "STRIDED_SLICE", [whole, *numbers, TensorCase((3, 2))], masks | relative
+        row = TensorCase((4, 4, 3))
+        yield "SELECT", [TensorCase((4,), "bool"), row, row, row], None
+        none = self.constant(np.zeros(0, np.int32))
+        for kind in ("MEAN", "SUM", "REDUCE_MAX"):
+            yield kind, [row, none, row], {0: ("?", True)}
+        yield "TRANSPOSE", [row, self.constant(np.array((-1, 0, 1), np.int32)), TensorCase((3, 4, 4))], {}
+
+    def shifts(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+        """Sums of 16 bits whose scales are powers of 2, and functions of large numbers."""
+        for kind in ("ADD", "SUB"):
+            for powers in ((12, 11, 11), (8, 13, 8), (9, 9, 9)):
+                tensors = [TensorCase((30, 20), "int16", scales=[2.0**-power], zeros=[0]) for power in powers]
+                yield kind, tensors, {0: ("b", self._whole(0, 2))}
+        large = TensorCase((1, 256), "int8", scales=[10.0], zeros=[0])
+        for kind in ("LOGISTIC", "EXP"):
+            yield kind, [large, TensorCase((1, 256), "int8", scales=[1 / 256], zeros=[-128])], None
+
 
 def single_operators(seed: int) -> Iterator[SingleOperator]:
     """One model of each operator in each of its types, with random shapes, scales and options."""
     cases = _Cases(seed)
-    families = [cases.functions(), cases.pairs(), cases.scales()]
+    families = [cases.functions(), cases.pairs(), cases.scales(), cases.parts(), cases.shifts()]
     families += [found for dtype in ("float32", *INTEGERS) for found in (cases.images(dtype), cases.rows(dtype))]
     for family in families:
         for kind, tensors, options in family:

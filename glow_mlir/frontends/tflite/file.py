@@ -197,12 +197,12 @@ class _Reader:
         )
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
-        """The numbers of a constant."""
+        """The numbers of a constant; tensors without elements are constants."""
         number = table.number(2, "I")
         if number >= len(self._buffers):
             raise self._buffer.error(f"{table.role} has buffer {number} of {len(self._buffers)}")
         data = self._bytes(self._buffers[number])
-        if not len(data):
+        if not len(data) and (0 not in shape or table.number(5, "?")):
             return None
         count, is_packed = math.prod(shape), dtype == "int4"
         if dtype in OTHER_TYPES and not is_packed:

@@ -12,7 +12,7 @@ from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.shapes import sizes_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
-from glow_mlir.frontends.builder.module_builder import ModuleBuilder
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.tflite.file import OTHER_TYPES, Operator, Subgraph, Tensor, TfliteFile
 from glow_mlir.frontends.tflite.names import names_of
 from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
@@ -43,7 +43,7 @@ class _GraphImport:
     def __init__(self, model: TfliteFile, pool: ConstantPool | None) -> None:
         self._graph: Subgraph = model.subgraphs[0]
         self._inputs, self._outputs = names_of(model)
-        self._builder = ModuleBuilder(frozenset(self._outputs.values()), pool)
+        self._builder = ModuleBuilder(frozenset(name for _, name in self._outputs), pool)
         self._values = GraphValues(self._builder, self._graph.tensors, Variables(model, self._builder))
 
     def run(self, function: str, others: Sequence[int]) -> ModuleOp:
@@ -51,20 +51,27 @@ class _GraphImport:
         tensors, values = self._graph.tensors, self._values.values
         types = {
             name: tensor(tensors[number].shape, ELEMENT_TYPES[_dtype(tensors[number], "an input")])
-            for number, name in self._inputs.items()
+            for number, name in self._inputs
         }
         given = self._builder.add_inputs(types, {})
-        values.update({number: given[name] for number, name in self._inputs.items()})
+        values.update({number: given[name] for number, name in self._inputs})
         for operator in self._graph.operators:
             with self._builder.node_errors(operator.kind, operator.name):
                 self._import(operator)
         self._builder.problems.raise_all()
         self._values.variables.save()
-        for number, name in (*self._outputs.items(), *((number, f"tensor {number}") for number in others)):
-            if number not in values:
-                raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
-            self._builder.add_output(name, values[number])
+        for number, name in (*self._outputs, *((number, f"tensor {number}") for number in others)):
+            self._builder.add_output(name, self._output(number, name))
         return self._builder.finish(function)
+
+    def _output(self, number: int, name: str) -> SSAValue:
+        """The value of a tensor that is an output, which may be a constant."""
+        values, known = self._values.values, self._graph.tensors[number].values
+        if number not in values and known is not None:
+            values[number] = self._builder.constant(known, name, named_location(name))
+        if number not in values:
+            raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
+        return values[number]
 
     def _import(self, operator: Operator) -> None:
         importer = IMPORTERS.get(operator.kind)

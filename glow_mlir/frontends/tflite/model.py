@@ -79,4 +79,4 @@ class TfliteModel:
 
 def _tensors(graph: Subgraph, names: Names) -> list[tuple[Tensor, str]]:
     """Tensors with their names."""
-    return [(graph.tensors[number], name) for number, name in names.items()]
+    return [(graph.tensors[number], name) for number, name in names]

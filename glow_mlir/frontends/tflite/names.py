@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from glow_mlir.frontends.tflite.file import TfliteFile
 
-Names = dict[int, str]
-"""Number of a tensor → its name."""
+Names = Sequence[tuple[int, str]]
+"""The number of a tensor, and a name; a tensor may be several outputs."""
 
 
 def names_of(model: TfliteFile) -> tuple[Names, Names]:
@@ -26,12 +26,12 @@ def names_of(model: TfliteFile) -> tuple[Names, Names]:
 
 
 def _unique(numbers: Sequence[int], known: Mapping[int, str], tensors: Sequence[str], taken: set[str]) -> Names:
-    found: Names = {}
+    found: list[tuple[int, str]] = []
     for position, number in enumerate(numbers):
         wish = known.get(number) or tensors[number] or f"tensor_{position}"
         name, count = wish, 1
         while name in taken:
             name, count = f"{wish}_{count}", count + 1
         taken.add(name)
-        found[number] = name
+        found.append((number, name))
     return found

@@ -180,6 +180,15 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"tensor '{tensor.name}' of {tensor.dtype} has no scale")
         return tensor.quantization
 
+    def scale(self, tensor: Tensor) -> float:
+        """The only scale of a tensor; raises `UnsupportedError` if it has another number of them, or it is 0."""
+        found = self.quantization(tensor).scales
+        if len(found) != 1:
+            raise self.unsupported(f"tensor '{tensor.name}' has {len(found)} scales")
+        if not found[0]:
+            raise self.unsupported(f"tensor '{tensor.name}' has the scale 0")
+        return float(found[0])
+
     def limits(self, tensor: Tensor) -> tuple[int, int]:
         """The smallest and the largest integer of a tensor; raises `UnsupportedError` if it has no integers."""
         if tensor.dtype not in INTEGERS:
@@ -189,12 +198,8 @@ class TfliteNode(NodeBuilder):
 
     def type_of(self, tensor: Tensor, activation: str = "none") -> UniformQuantizedType:
         """The type of the elements of a tensor of one scale, limited as an activation function asks."""
-        found = self.quantization(tensor)
-        if len(found.scales) != 1:
-            raise self.unsupported(f"tensor '{tensor.name}' has {len(found.scales)} scales")
-        scale, zero = float(found.scales[0]), int(found.zero_points[0])
-        if not scale:
-            raise self.unsupported(f"tensor '{tensor.name}' has the scale 0")
+        found, scale = self.quantization(tensor), self.scale(tensor)
+        zero = int(found.zero_points[0])
         if activation not in LIMITS:
             raise self.unsupported(f"has the activation function {activation}")
         low, high = self.limits(tensor)

@@ -143,3 +143,47 @@ def test_mutants_are_imported_or_refused(model: bytes) -> None:
         errors.append(outcome(bytes(data)))
     assert not any("\n" in error for error in errors)
     assert len(set(errors)) > 20
+
+
+def test_outputs_are_constants_or_the_same_tensor_twice(tmp_path: Path) -> None:
+    known = RANDOM.standard_normal((2, 2)).astype(np.float32)
+    tensors = [TensorCase((3,)), TensorCase((3,)), TensorCase((2, 2), values=known)]
+    data = tflite_model(tensors, [OperatorCase("RELU", (0,), (1,))], (0,), (1, 2, 1, 0))
+    x = np.array([-1, 2, -3], np.float32)
+    for found, wanted in zip(
+        session(data, tmp_path).run(None, {"t0": x}), (x.clip(0), known, x.clip(0), x), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+
+
+INT8 = TensorCase((2, 3), "int8", scales=[0.5], zeros=[0])
+AXIS = TensorCase((2, 3), "int8", scales=[0.5, 0.25, 1.0], zeros=[0, 0, 0], axis=1)
+PIXEL = TensorCase((1, 3), "uint8", scales=[0.5], zeros=[3])
+MATRIX = TensorCase((4, 3), "int8", np.ones((4, 3), np.int8), [0.5], [0])
+ROWS = TensorCase((4, 3), values=np.ones((4, 3), np.float32))
+PARTS = [TensorCase((3,), "int32", np.full(3, number, np.int32)) for number in (0, 2, 1)]
+
+REFUSED = {
+    "SQUARE": ([INT8, INT8], None, "quantized"),
+    "QUANTIZE": ([TensorCase((2, 3)), AXIS], {}, "3 scales"),
+    "ADD": ([AXIS, INT8, INT8], {0: ("b", 0)}, "3 scales"),
+    "CONCATENATION": ([INT8, TensorCase((2, 3), "int8", scales=[0.5], zeros=[0])], {0: ("i", 0), 1: ("b", 1)}, "activ"),
+    "FULLY_CONNECTED": ([PIXEL, MATRIX, TensorCase((1, 4), "uint8", scales=[0.5], zeros=[0])], {}, "uint8 with int8"),
+    "FULLY_CONNECTED ordered": ([TensorCase((1, 3)), ROWS, TensorCase((1, 4))], {1: ("b", 1)}, "another order"),
+    "STRIDED_SLICE": (
+        [TensorCase((3, 3, 3)), *PARTS, TensorCase((2, 2, 3))],
+        {1: ("i", 4), 5: ("?", True)},
+        "relative",
+    ),
+}
+"""Operator → its tensors, its options, and words of the error."""
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_would_be_wrong_is_refused(kind: str, tmp_path: Path) -> None:
+    tensors, options, words = REFUSED[kind]
+    numbers = range(len(tensors))
+    given = [number for number in numbers[:-1] if tensors[number].values is None]
+    operator = OperatorCase(kind.split()[0], numbers[:-1], numbers[-1:], options)
+    with pytest.raises(GlowError, match=words):
+        session(tflite_model(tensors, [operator], given, numbers[-1:]), tmp_path)

@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 
@@ -19,7 +20,7 @@ def reshape(node: TfliteNode) -> SSAValue:
 @tflite_operator("TRANSPOSE")
 def transpose(node: TfliteNode) -> SSAValue:
     """Axes permuted."""
-    order = node.known(1, "the permutation").reshape(-1).tolist()
+    order = [normalize_axis(axis, len(node.shape(0))) for axis in node.known(1, "the permutation").reshape(-1).tolist()]
     return node.emit(TransposeOp, node.input(0), permutation=order)
 
 
@@ -45,7 +46,9 @@ def concatenation(node: TfliteNode) -> SSAValue:
         raise node.unsupported("of several scales is not supported")
     parts = [node.input(position) for position in range(node.count)]
     found = node.emit(ConcatOp, parts, axis=node.options.number(0, "i"))
-    return activated(node, found, node.activation) if node.is_float() else found
+    if not node.is_float() and node.activation != "none":
+        raise node.unsupported(f"of {node.tensor(0).dtype} with an activation function is not supported")
+    return activated(node, found, node.activation)
 
 
 def _differs(node: TfliteNode, position: int) -> bool:

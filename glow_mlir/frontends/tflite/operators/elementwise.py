@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     AndOp,
@@ -36,20 +40,34 @@ FRACTION_BITS = {"int8": 20, "uint8": 20, "int16": 15}
 """Element type → the fraction bits to which summands are scaled up."""
 
 
+SHIFT_FIELD = 1
+"""The field of the options of sums that says whether values of 16 bits are shifted where their scales allow it."""
+
+
 @tflite_operator("ADD", "SUB")
 def add(node: TfliteNode) -> SSAValue:
-    """A sum or difference; quantized summands are first rescaled to twice the larger scale, with fraction bits."""
+    """
+    A sum or difference; quantized summands are first rescaled to twice the larger scale, with fraction bits.
+
+    Those of 16 bits whose scales are powers of 2 are rescaled to the scale of the result, which is the larger one.
+    """
     if node.tensor(0).quantization is None or node.is_float():
         return _plain(node)
     bits = FRACTION_BITS.get(node.tensor(0).dtype)
-    scales = [node.quantization(node.tensor(position)).scales[0].astype(np.float64) for position in (0, 1)]
-    common = 2 * max(scales)
-    if bits is None or not common or not node.quantization(node.output()).scales.all():
+    scales, out = [node.scale(node.tensor(position)) for position in (0, 1)], node.scale(node.output())
+    common, is_shifted = 2 * max(scales), _is_shifted(node, (*scales, out))
+    if bits is None or (is_shifted and max(scales) != out):
         raise node.unsupported(f"of {node.tensor(0).dtype} with these scales is not supported")
+    bits = 1 if is_shifted else bits
     summands = [_in_common_scale(node, position, bits, scale / common) for position, scale in enumerate(scales)]
     total = node.emit(OPERATORS[node.kind], *summands)
-    factor = common / (2.0**bits * node.quantization(node.output()).scales.astype(np.float64))
-    return rescaled(node, total, factor, node.activation)
+    return rescaled(node, total, np.array([common / (2.0**bits * out)]), node.activation)
+
+
+def _is_shifted(node: TfliteNode, scales: Sequence[float]) -> bool:
+    """Whether the values have 16 bits and scales that are powers of 2, and the options do not ask for multipliers."""
+    are_powers = all(math.frexp(scale)[0] == 0.5 for scale in scales)
+    return node.tensor(0).dtype == "int16" and are_powers and bool(node.options.number(SHIFT_FIELD, "?", 1))
 
 
 def _plain(node: TfliteNode) -> SSAValue:
@@ -123,5 +141,8 @@ def squared_difference(node: TfliteNode) -> SSAValue:
 
 @tflite_operator("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> SSAValue:
-    """Elements of one of two tensors, by a truth value."""
-    return node.emit(WhereOp, node.input(0), node.input(1), node.input(2))
+    """Elements of one of two tensors, by a truth value; SELECT with a vector of them chooses rows."""
+    condition, rank = node.input(0), len(node.shape(1))
+    if node.kind == "SELECT" and len(node.shape(0)) == 1 < rank:
+        condition = node.emit(ReshapeOp, condition, shape=(*node.shape(0), *[1] * (rank - 1)))
+    return node.emit(WhereOp, condition, node.input(1), node.input(2))

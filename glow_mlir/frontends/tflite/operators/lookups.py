@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -16,20 +15,20 @@ from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS
 from glow_mlir.dialects.glow_high.quantization import LookupOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 
-FUNCTIONS: Mapping[str, tuple[type[HighOp], Callable[[float], float] | None]] = {
+FUNCTIONS: Mapping[str, tuple[type[HighOp], Callable[[np.ndarray], np.ndarray] | None]] = {
     "ABS": (math_ops.AbsOp, None),
     "CEIL": (FLOAT_FUNCTIONS["ceil"], None),
     "COS": (FLOAT_FUNCTIONS["cos"], None),
-    "EXP": (FLOAT_FUNCTIONS["exp"], math.exp),
+    "EXP": (FLOAT_FUNCTIONS["exp"], np.exp),
     "FLOOR": (FLOAT_FUNCTIONS["floor"], None),
     "LOG": (FLOAT_FUNCTIONS["log"], None),
-    "LOGISTIC": (SigmoidOp, lambda x: 1.0 / (1.0 + math.exp(-x))),
+    "LOGISTIC": (SigmoidOp, lambda x: 1.0 / (1.0 + np.exp(-x))),
     "NEG": (math_ops.NegOp, None),
     "ROUND": (FLOAT_FUNCTIONS["round_even"], None),
     "SIGN": (math_ops.SignOp, None),
     "SIN": (FLOAT_FUNCTIONS["sin"], None),
     "SQRT": (FLOAT_FUNCTIONS["sqrt"], None),
-    "TANH": (TanhOp, math.tanh),
+    "TANH": (TanhOp, np.tanh),
     "LOGICAL_NOT": (math_ops.NotOp, None),
 }
 """Operator → the operator on numbers, and the function behind the table of quantized values, if there is one."""
@@ -51,6 +50,8 @@ def unary(node: TfliteNode) -> SSAValue:
 @tflite_operator("SQUARE")
 def square(node: TfliteNode) -> SSAValue:
     """x · x."""
+    if node.tensor(0).quantization is not None and not node.is_float():
+        raise node.unsupported("of quantized values is not supported")
     return node.emit(MulOp, node.input(0), node.input(0))
 
 
@@ -62,13 +63,14 @@ def rsqrt(node: TfliteNode) -> SSAValue:
     return node.emit(math_ops.ReciprocalOp, node.emit(FLOAT_FUNCTIONS["sqrt"], node.input(0)))
 
 
-def table_of(node: TfliteNode, function: Callable[[float], float], dtype: np.dtype) -> np.ndarray:
+def table_of(node: TfliteNode, function: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> np.ndarray:
     """The result for each of 256 values, in the order of their bits; all numbers have f32."""
     own, out = (node.quantization(tensor) for tensor in (node.tensor(0), node.output()))
     values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.int64)
     numbers = (own.scales[0] * (values - own.zero_points[0]).astype(np.float32)).astype(np.float32)
-    found = np.array([np.float32(function(float(number))) for number in numbers], np.float32)
-    scaled = found * (np.float32(1) / out.scales[0])
-    rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled).astype(np.int64) + out.zero_points[0]
+    with np.errstate(over="ignore"):
+        found = function(numbers.astype(np.float64)).astype(np.float32)
+        scaled = found * (np.float32(1) / np.float32(node.scale(node.output())))
+    rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled) + out.zero_points[0]
     limits = np.iinfo(dtype)
     return rounded.clip(limits.min, limits.max).astype(dtype)

@@ -65,8 +65,8 @@ def _convolved(
 
 
 def _check_weights(node: TfliteNode) -> None:
-    """Raise `UnsupportedError` for weights that are not int8 with zero points of 0."""
-    if node.tensor(0).dtype not in ("int8", "uint8") or node.tensor(1).dtype != "int8":
+    """Raise `UnsupportedError` for operands that are not int8, or weights with zero points other than 0."""
+    if node.tensor(0).dtype != "int8" or node.tensor(1).dtype != "int8":
         raise node.unsupported(f"products of {node.tensor(0).dtype} with {node.tensor(1).dtype} are not supported")
     if node.quantization(node.tensor(1)).zero_points.any():
         raise node.unsupported("weights have a zero point")
@@ -83,11 +83,17 @@ def _factors(node: TfliteNode) -> np.ndarray:
     return left * right / out
 
 
+WEIGHTS_FIELD = 1
+"""The field of the options of FULLY_CONNECTED that has the order of weights, which is 0 for [O, K]."""
+
+
 @tflite_operator("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> SSAValue:
     """A product of rows with weights [O, K]; leading axes are merged, or kept with `keep_num_dims`."""
     if len(node.shape(1)) != 2:
         raise node.unsupported(f"weights of the shape {list(node.shape(1))} are no matrix")
+    if node.options.number(WEIGHTS_FIELD, "b"):
+        raise node.unsupported("weights in another order are not supported")
     rows = _rows(node, node.shape(1)[1])
     bias = node.input(2) if node.has(2) else None
     if node.is_float():

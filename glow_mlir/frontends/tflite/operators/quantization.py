@@ -35,15 +35,15 @@ def quantize(node: TfliteNode) -> SSAValue:
     """Quantized values of floats, or of quantized values of another scale or type."""
     if node.is_float():
         return _of_floats(node)
-    scales = [node.quantization(tensor).scales.astype(np.float64) for tensor in (node.tensor(0), node.output())]
-    return rescaled(node, centred(node, 0), scales[0] / scales[1])
+    factor = node.scale(node.tensor(0)) / node.scale(node.output())
+    return rescaled(node, centred(node, 0), np.array([factor]))
 
 
 def _of_floats(node: TfliteNode) -> SSAValue:
     """Floats divided by the scale, with halves rounded away from zero."""
     out, dtype = node.quantization(node.output()), node.output().dtype
     value = node.input(0)
-    ratio = node.emit(DivOp, value, node.splat(float(out.scales[0]), value))
+    ratio = node.emit(DivOp, value, node.splat(node.scale(node.output()), value))
     size = node.emit(AbsOp, ratio)
     below = node.emit(FLOAT_FUNCTIONS["floor"], size)
     is_half = node.emit(GreaterOrEqualOp, node.emit(SubOp, size, below), node.splat(0.5, value))

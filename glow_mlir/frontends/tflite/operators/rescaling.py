@@ -48,7 +48,8 @@ def rescaled(
 
 
 def centred(node: TfliteNode, position: int) -> SSAValue:
-    """The integers of an operand less their zero point, of i32."""
+    """The integers of an operand of one scale less their zero point, of i32."""
+    node.scale(node.tensor(position))
     wide = node.emit(CastOp, node.input(position), to=i32)
     zero = int(node.quantization(node.tensor(position)).zero_points[0])
     return node.emit(SubOp, wide, node.constant(np.array(zero, np.int32), f"{node.name}.zero")) if zero else wide

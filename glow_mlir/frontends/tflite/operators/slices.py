@@ -13,9 +13,16 @@ from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 
 @tflite_operator("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> SSAValue:
-    """A part by begin, end and step along each axis; bits of masks leave out a begin, an end, or an axis."""
+    """
+    A part by begin, end and step along each axis; bits of masks leave out a begin, an end, or an axis.
+
+    If the options say so, ends are relative to begins.
+    """
     begins, ends, steps = (_numbers(node, *operand) for operand in ((1, "the begin"), (2, "the end"), (3, "the step")))
     begin_mask, end_mask, ellipsis, new_axis, shrink = (node.options.number(field, "i") for field in range(5))
+    is_relative = bool(node.options.number(5, "?"))
+    if is_relative and end_mask:
+        raise node.unsupported("with ends that are relative and left out is not supported")
     if ellipsis or new_axis:
         raise node.unsupported("with new axes is not supported")
     if not len(begins) == len(ends) == len(steps) <= len(node.shape(0)):
@@ -27,8 +34,10 @@ def strided_slice(node: TfliteNode) -> SSAValue:
             raise node.unsupported("has a step of 0")
         begin = None if axis >= len(begins) or begin_mask >> axis & 1 else begins[axis]
         end = None if axis >= len(ends) or end_mask >> axis & 1 else ends[axis]
+        if is_relative and end is not None:
+            end += slice(begin, None, step).indices(size)[0]
         if axis < len(begins) and shrink >> axis & 1:
-            begin = normalize_axis(begins[axis], size)
+            begin = 0 if begin is None else normalize_axis(begin, size)
             end, step = begin + 1, 1
         found.append(range(*slice(begin, end, step).indices(size)))
     return node.emit(ReshapeOp, _taken(node, found), shape=node.output().shape)
