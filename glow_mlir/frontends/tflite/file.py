@@ -63,19 +63,13 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Tensor:
-    """
-    A tensor: its shape, the name of its dtype, and its values, if it is a constant.
-
-    `free` are the axes whose size is known at run time only; in `shape` it is 1.
-    """
+    """A tensor: its shape, the name of its dtype, and its values, if it is a constant."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     values: np.ndarray | None = None
     quantization: Quantization | None = None
-    is_variable: bool = False
-    free: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -187,14 +181,10 @@ class _Reader:
         if kind not in TYPES:
             raise self._buffer.error(f"tensor '{name}' is of the unknown type {kind}")
         shape = tuple(table.array(0, "<i4").tolist())
-        signature = table.array(7, "<i4").tolist()
         if len(shape) > MAX_AXES or min(shape, default=0) < 0:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
-        free = frozenset(axis for axis, size in enumerate(signature) if size == -1 and len(signature) == len(shape))
         values = self._values(table, name, shape, TYPES[kind])
-        return Tensor(
-            name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), bool(table.number(5, "?")), free
-        )
+        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]))
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
         """The numbers of a constant; tensors without elements are constants."""

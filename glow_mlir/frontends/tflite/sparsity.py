@@ -22,7 +22,8 @@ MAX_ELEMENTS = 1 << 28
 _VECTORS = {1: "<i4", 2: "<u2", 3: "u1"}
 """Number of the type of a list of indices → its dtype."""
 
-DENSE, SPARSE = 0, 1
+DENSE = 0
+"""The number of the form of a dense level."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,8 @@ def _expanded(
         own = np.tile(np.arange(level.size), len(positions))
         return parents, positions[parents] * level.size + own, own
     segments = level.segments
-    is_valid = len(positions) == 0 or int(positions.max()) + 1 < len(segments)
-    if (
-        not is_valid
-        or (np.diff(segments) < 0).any()
-        or segments[:1].min(initial=0) < 0
-        or segments[-1] > len(level.indices)
-    ):
+    is_long = len(segments) > int(positions.max(initial=0)) + 1
+    if not is_long or (np.diff(segments) < 0).any() or segments[0] < 0 or segments[-1] > len(level.indices):
         raise table.buffer.error("the lists of a sparse level do not fit each other")
     first, last = segments[positions], segments[positions + 1]
     counts = last - first

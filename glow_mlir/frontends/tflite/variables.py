@@ -14,10 +14,12 @@ from glow_mlir.frontends.tflite.file import Operator, Subgraph, TfliteFile
 from glow_mlir.support.dataclass import dataclass
 
 
-def name_of_variable(operator: Operator) -> str:
-    """The name of the variable of a VAR_HANDLE: the shared name in its options, or that of its tensor."""
+def handle_of(operator: Operator) -> tuple[int, str]:
+    """The tensor of a VAR_HANDLE, and the name of its variable: the shared name in its options, or the tensor's."""
+    if not operator.outputs or operator.outputs[0] < 0:
+        raise ModelError("VAR_HANDLE: it has no result", node=operator.name)
     options = operator.options
-    return (options.text(1) if options is not None else "") or operator.name
+    return operator.outputs[0], (options.text(1) if options is not None else "") or operator.name
 
 
 @dataclass
@@ -40,7 +42,8 @@ class Variables:
         graph, names = self.file.subgraphs[number], dict[int, str]()
         for operator in graph.operators:
             if operator.kind == "VAR_HANDLE":
-                names[operator.outputs[0]] = name_of_variable(operator)
+                handle, name = handle_of(operator)
+                names[handle] = name
             elif operator.kind == "ASSIGN_VARIABLE":
                 name, value = _assigned(graph, operator, names)
                 self.initial[name] = value

@@ -187,3 +187,9 @@ def test_what_would_be_wrong_is_refused(kind: str, tmp_path: Path) -> None:
     operator = OperatorCase(kind.split()[0], numbers[:-1], numbers[-1:], options)
     with pytest.raises(GlowError, match=words):
         session(tflite_model(tensors, [operator], given, numbers[-1:]), tmp_path)
+
+
+def test_a_variable_without_a_result_is_refused(tmp_path: Path) -> None:
+    data = tflite_model([TensorCase((2,))], [OperatorCase("VAR_HANDLE", (), ())], (0,), (0,))
+    with pytest.raises(ModelError, match="VAR_HANDLE: it has no result"):
+        session(data, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.variables import name_of_variable
+from glow_mlir.frontends.tflite.variables import handle_of
 
 
 @tflite_operator("CALL_ONCE")
@@ -17,7 +17,8 @@ def call_once(node: TfliteNode) -> None:
 @tflite_operator("VAR_HANDLE")
 def var_handle(node: TfliteNode) -> None:
     """A variable, as an operand of others."""
-    node.graph.handles[node.operator.outputs[0]] = name_of_variable(node.operator)
+    number, name = handle_of(node.operator)
+    node.graph.handles[number] = name
 
 
 @tflite_operator("READ_VARIABLE")
