@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
@@ -54,6 +55,14 @@ SWAPPED: Mapping[str, str] = {
     GREATER_OR_EQUAL: LESS_OR_EQUAL,
 }
 """Comparison → the one that holds for the operands in the other order."""
+
+HOLDS: Mapping[str, Callable[[int, int], bool]] = {
+    LESS: operator.lt,
+    LESS_OR_EQUAL: operator.le,
+    GREATER: operator.gt,
+    GREATER_OR_EQUAL: operator.ge,
+}
+"""Comparison → whether it holds for two numbers."""
 
 NEGATED: Mapping[str, str] = {
     LESS: GREATER_OR_EQUAL,
@@ -161,17 +170,6 @@ def _behind_reshapes(value: SSAValue) -> SSAValue:
     return value
 
 
-def _is_within(word: str, value: int, bound: int) -> bool:
-    """Whether a comparison of two numbers holds."""
-    holds: Mapping[str, Callable[[], bool]] = {
-        LESS: lambda: value < bound,
-        LESS_OR_EQUAL: lambda: value <= bound,
-        GREATER: lambda: value > bound,
-        GREATER_OR_EQUAL: lambda: value >= bound,
-    }
-    return holds[word]()
-
-
 @dataclass
 class _Counted:
     """The rewriting of one loop, with its counter."""
@@ -222,7 +220,7 @@ class _Counted:
         first = self._start + counter.ahead * counter.step
         if not counter.limits.min <= first <= counter.limits.max:
             return None
-        if not _is_within(counter.word, first, bound):
+        if not HOLDS[counter.word](first, bound):
             return 1
         if (counter.step > 0) != (counter.word in (LESS, LESS_OR_EQUAL)):
             return None
