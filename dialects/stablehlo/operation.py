@@ -1,0 +1,178 @@
+"""The base of the operations of `stablehlo` and `chlo`, and their definition from a line of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Operation, TypeAttribute
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    AttrSizedResultSegments,
+    IRDLOperation,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.traits import IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.stablehlo import attributes
+from glow_mlir.xdsl_patches.definitions import op_definition
+
+ATTRIBUTES: Mapping[str, Any] = {
+    "i64": IntegerAttr,
+    "bool": IntegerAttr,
+    "i64s": DenseArrayBase,
+    "bools": DenseArrayBase,
+    "dense": DenseIntOrFPElementsAttr,
+    "float": FloatAttr,
+    "string": StringAttr,
+    "list": ArrayAttr,
+    "dict": DictionaryAttr,
+    "symbol": FlatSymbolRefAttrConstr,
+    "any": AnyAttr(),
+    "direction": attributes.ComparisonDirectionAttr,
+    "comparison": attributes.ComparisonTypeAttr,
+    "chlo_direction": attributes.ChloComparisonDirectionAttr,
+    "chlo_comparison": attributes.ChloComparisonTypeAttr,
+    "dot": attributes.DotAttr,
+    "dot_algorithm": attributes.DotAlgorithmAttr,
+    "conv": attributes.ConvAttr,
+    "gather": attributes.GatherAttr,
+    "scatter": attributes.ScatterAttr,
+    "ragged_dot": attributes.RaggedDotAttr,
+    "channel": attributes.ChannelHandleAttr,
+    "fft_type": attributes.FftTypeAttr,
+    "transpose": attributes.TransposeAttr,
+    "rng_algorithm": attributes.RngAlgorithmAttr,
+    "rng_distribution": attributes.RngDistributionAttr,
+}
+"""The kinds of properties in the tables of operations."""
+
+Check = Callable[[Operation], None]
+"""Verifies an operation; raises `VerifyException`."""
+
+
+class StablehloOp(IRDLOperation):
+    """An operation of `stablehlo` or `chlo`."""
+
+    CHECKS: ClassVar[tuple[Check, ...]] = ()
+    """What holds for operations of this kind beside the number and the types of operands and properties."""
+
+    def verify_(self) -> None:
+        for check in self.CHECKS:
+            check(self)
+
+
+def _declare(word: str, one: Callable[..., Any], several: Callable[..., Any], maybe: Callable[..., Any]) -> Any:
+    """The definition for `name`, `name*` (any number) or `name?` (one or none)."""
+    return {"*": several, "?": maybe}.get(word[-1], one)(TypeAttribute)
+
+
+def operation(
+    name: str,
+    operands: str = "",
+    properties: str = "",
+    results: str = "result",
+    regions: str = "",
+    *checks: Check,
+    document: str = "",
+    is_terminator: bool = False,
+    is_pure: bool = True,
+) -> type[StablehloOp]:
+    """
+    The class of an operation `dialect.name`.
+
+    `operands`, `results` and `regions` are names, with `*` behind one that stands for any number, and `?` for one or
+    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one.
+    """
+    members: dict[str, Any] = {"name": name, "CHECKS": checks, "__annotations__": {"CHECKS": ClassVar}, "__doc__": document or f"`{name}`.", "__module__": __name__}
+    members["traits"] = traits_def(*([IsTerminator()] if is_terminator else []), *([Pure()] if is_pure else []))
+    options: list[Any] = []
+    if sum(word[-1] in "*?" for word in operands.split()) > 1:
+        options.append(AttrSizedOperandSegments(as_property=True))
+    if sum(word[-1] in "*?" for word in results.split()) > 1:
+        options.append(AttrSizedResultSegments(as_property=True))
+    if options:
+        members["irdl_options"] = tuple(options)
+    for word in operands.split():
+        members[_field(word)] = _declare(word, operand_def, var_operand_def, opt_operand_def)
+    for word in results.split():
+        members[_field(word)] = _declare(word, result_def, var_result_def, var_result_def)
+    for word in regions.split():
+        members[_field(word)] = var_region_def() if word[-1] == "*" else region_def()
+    for word in properties.split():
+        key, kind = word.rstrip("?").split(":")
+        define: Any = opt_prop_def if word.endswith("?") else prop_def
+        members[_field(key)] = define(ATTRIBUTES[kind], prop_name=key)
+    title = "".join(part.title() for part in name.partition(".")[2].replace("-", "_").split("_"))
+    return op_definition(type(f"{title}Op", (StablehloOp,), members))
+
+
+_TAKEN = frozenset({"name", "operands", "results", "regions", "properties", "attributes"})
+
+
+def _field(word: str) -> str:
+    """The attribute of the class for a name in a table: those that all operations have get an underscore."""
+    plain = word.rstrip("*?")
+    return f"{plain}_" if plain in _TAKEN or hasattr(IRDLOperation, plain) else plain
+
+
+# ---- checks -----------------------------------------------------------------------------------------------------
+
+
+def same_types(op: Operation) -> None:
+    """Operands and results have the same type."""
+    types = {value.type for value in (*op.operands, *op.results)}
+    if len(types) > 1:
+        raise VerifyException(f"operands and results differ in type: {', '.join(sorted(map(str, types)))}")
+
+
+def same_shape(op: Operation) -> None:
+    """Operands and results have the same shape, as far as their dimensions are known."""
+    shapes = [value.type.get_shape() for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
+    for sizes in zip(*shapes, strict=False):
+        if len({size for size in sizes if size >= 0}) > 1 or len({len(shape) for shape in shapes}) > 1:
+            raise VerifyException(f"operands and results differ in shape: {', '.join(map(str, shapes))}")
+
+
+def per_dimension(*names: str) -> Check:
+    """Properties that are lists have one item for each dimension of the first operand."""
+
+    def check(op: Operation) -> None:
+        type_ = op.operands[0].type
+        for name in names:
+            found = op.properties.get(name)
+            if isinstance(found, DenseArrayBase) and isinstance(type_, TensorType):
+                rank = len(type_.get_shape())
+                if len(found) != rank:
+                    raise VerifyException(f"'{name}' has {len(found)} items for {rank} dimensions")
+
+    return check
+
+
+def boolean_result(op: Operation) -> None:
+    """The result is of i1."""
+    if str(getattr(op.results[0].type, "element_type", "")) != "i1":
+        raise VerifyException(f"the result is of i1, not {op.results[0].type}")
+
