@@ -44,6 +44,7 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
         "dimension:i64 scan_dim_size:i64? is_reverse:bool? is_associative:any?",
         "outputs* carries*",
         "body",
+        has_segments=True,
     ),
 )
 """All operations of CHLO."""

@@ -22,6 +22,7 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     IRDLOperation,
+    SameVariadicOperandSize,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -99,18 +100,20 @@ def operation(
     document: str = "",
     is_terminator: bool = False,
     is_pure: bool = True,
+    has_segments: bool = False,
 ) -> type[StablehloOp]:
     """
     The class of an operation `dialect.name`.
 
     `operands`, `results` and `regions` are names, with `*` behind one that stands for any number, and `?` for one or
-    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one.
+    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that are each
+    any number are as many as each other, or, with `has_segments`, a property says how many.
     """
     members: dict[str, Any] = {"name": name, "CHECKS": checks, "__annotations__": {"CHECKS": ClassVar}, "__doc__": document or f"`{name}`.", "__module__": __name__}
     members["traits"] = traits_def(*([IsTerminator()] if is_terminator else []), *([Pure()] if is_pure else []))
     options: list[Any] = []
     if sum(word[-1] in "*?" for word in operands.split()) > 1:
-        options.append(AttrSizedOperandSegments(as_property=True))
+        options.append(AttrSizedOperandSegments(as_property=True) if has_segments else SameVariadicOperandSize())
     if sum(word[-1] in "*?" for word in results.split()) > 1:
         options.append(AttrSizedResultSegments(as_property=True))
     if options:
