@@ -22,7 +22,10 @@ _PAIR_NAMES = {"next_after": "x y", "polygamma": "n x", "zeta": "x q"}
 
 OPERATIONS: tuple[type[StablehloOp], ...] = (
     *(operation(f"chlo.{name}", "operand", "", "result", "", same_shape) for name in FUNCTIONS.split()),
-    *(operation(f"chlo.{name}", "operand", "", "result", "", same_shape, boolean_result) for name in PREDICATES.split()),
+    *(
+        operation(f"chlo.{name}", "operand", "", "result", "", same_shape, boolean_result)
+        for name in PREDICATES.split()
+    ),
     *(
         operation(f"chlo.{name}", _PAIR_NAMES.get(name, "lhs rhs"), "", "result", "", same_types)
         for name in PAIRS.split()
@@ -37,7 +40,9 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     operation("chlo.constant", "", "value:dense"),
     operation("chlo.constant_like", "operand", "value:any"),
     operation("chlo.top_k", "operand", "k:i64", "values indices"),
-    operation("chlo.ragged_dot", "lhs rhs group_sizes", "ragged_dot_dimension_numbers:ragged_dot precision_config:list?"),
+    operation(
+        "chlo.ragged_dot", "lhs rhs group_sizes", "ragged_dot_dimension_numbers:ragged_dot precision_config:list?"
+    ),
     operation(
         "chlo.scan",
         "inputs* inits*",

@@ -109,7 +109,13 @@ def operation(
     none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that are each
     any number are as many as each other, or, with `has_segments`, a property says how many.
     """
-    members: dict[str, Any] = {"name": name, "CHECKS": checks, "__annotations__": {"CHECKS": ClassVar}, "__doc__": document or f"`{name}`.", "__module__": __name__}
+    members: dict[str, Any] = {
+        "name": name,
+        "CHECKS": checks,
+        "__annotations__": {"CHECKS": ClassVar},
+        "__doc__": document or f"`{name}`.",
+        "__module__": __name__,
+    }
     members["traits"] = traits_def(*([IsTerminator()] if is_terminator else []), *([Pure()] if is_pure else []))
     options: list[Any] = []
     if sum(word[-1] in "*?" for word in operands.split()) > 1:
@@ -178,4 +184,3 @@ def boolean_result(op: Operation) -> None:
     """The result is of i1."""
     if str(getattr(op.results[0].type, "element_type", "")) != "i1":
         raise VerifyException(f"the result is of i1, not {op.results[0].type}")
-

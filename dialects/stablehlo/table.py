@@ -62,7 +62,14 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     operation("stablehlo.dynamic_iota", "output_shape", "iota_dimension:i64"),
     # Shapes and parts
     operation("stablehlo.broadcast", "operand", "broadcast_sizes:i64s"),
-    operation("stablehlo.broadcast_in_dim", "operand", "broadcast_dimensions:i64s", "result", "", per_dimension("broadcast_dimensions")),
+    operation(
+        "stablehlo.broadcast_in_dim",
+        "operand",
+        "broadcast_dimensions:i64s",
+        "result",
+        "",
+        per_dimension("broadcast_dimensions"),
+    ),
     operation(
         "stablehlo.dynamic_broadcast_in_dim",
         "operand output_dimensions",
@@ -83,7 +90,14 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
         "",
         per_dimension("start_indices", "limit_indices", "strides"),
     ),
-    operation("stablehlo.dynamic_slice", "operand start_indices*", "slice_sizes:i64s", "result", "", per_dimension("slice_sizes")),
+    operation(
+        "stablehlo.dynamic_slice",
+        "operand start_indices*",
+        "slice_sizes:i64s",
+        "result",
+        "",
+        per_dimension("slice_sizes"),
+    ),
     operation("stablehlo.dynamic_update_slice", "operand update start_indices*"),
     operation("stablehlo.real_dynamic_slice", "operand start_indices limit_indices strides"),
     operation(
@@ -103,13 +117,19 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
         "",
         per_dimension("slice_sizes"),
     ),
-    operation("stablehlo.dynamic_gather", "operand start_indices slice_sizes", "dimension_numbers:gather indices_are_sorted:bool?"),
+    operation(
+        "stablehlo.dynamic_gather",
+        "operand start_indices slice_sizes",
+        "dimension_numbers:gather indices_are_sorted:bool?",
+    ),
     operation("stablehlo.torch_index_select", "operand index", "dim:i64 batch_dims:i64"),
     operation("stablehlo.get_dimension_size", "operand", "dimension:i64"),
     operation("stablehlo.set_dimension_size", "operand size", "dimension:i64"),
     # Products
     operation("stablehlo.dot", "lhs rhs", "precision_config:list?"),
-    operation("stablehlo.dot_general", "lhs rhs", "dot_dimension_numbers:dot precision_config:list? algorithm:dot_algorithm?"),
+    operation(
+        "stablehlo.dot_general", "lhs rhs", "dot_dimension_numbers:dot precision_config:list? algorithm:dot_algorithm?"
+    ),
     operation("stablehlo.einsum", "lhs rhs", "einsum_config:string"),
     operation("stablehlo.unary_einsum", "operand", "einsum_config:string"),
     operation("stablehlo.convolution", "lhs rhs", _CONVOLUTION),
@@ -120,8 +140,15 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     ),
     operation("stablehlo.fft", "operand", "fft_type:fft_type fft_length:i64s"),
     # Normalization
-    operation("stablehlo.batch_norm_inference", "operand scale offset mean variance", "epsilon:float feature_index:i64"),
-    operation("stablehlo.batch_norm_training", "operand scale offset", "epsilon:float feature_index:i64", "output batch_mean batch_var"),
+    operation(
+        "stablehlo.batch_norm_inference", "operand scale offset mean variance", "epsilon:float feature_index:i64"
+    ),
+    operation(
+        "stablehlo.batch_norm_training",
+        "operand scale offset",
+        "epsilon:float feature_index:i64",
+        "output batch_mean batch_var",
+    ),
     operation(
         "stablehlo.batch_norm_grad",
         "operand scale mean variance grad_output",
@@ -180,8 +207,12 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     operation("stablehlo.partition_id"),
     operation("stablehlo.replica_id"),
     # Other devices
-    operation("stablehlo.all_gather", "operands*", f"all_gather_dim:i64 {_COLLECTIVE} use_global_device_ids:any?", "results*"),
-    operation("stablehlo.all_reduce", "operands*", f"{_COLLECTIVE} use_global_device_ids:any?", "results*", "computation"),
+    operation(
+        "stablehlo.all_gather", "operands*", f"all_gather_dim:i64 {_COLLECTIVE} use_global_device_ids:any?", "results*"
+    ),
+    operation(
+        "stablehlo.all_reduce", "operands*", f"{_COLLECTIVE} use_global_device_ids:any?", "results*", "computation"
+    ),
     operation(
         "stablehlo.all_to_all",
         "operands*",
