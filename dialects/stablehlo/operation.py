@@ -106,8 +106,8 @@ def operation(
     The class of an operation `dialect.name`.
 
     `operands`, `results` and `regions` are names, with `*` behind one that stands for any number, and `?` for one or
-    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that are each
-    any number are as many as each other, or, with `has_segments`, a property says how many.
+    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that are any
+    number are as many as each other, or, with `has_segments`, a property says how many.
     """
     members: dict[str, Any] = {
         "name": name,

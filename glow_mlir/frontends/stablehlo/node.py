@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from typing import TypeVar
 
@@ -69,6 +70,10 @@ def stablehlo_operator(*kinds: str, moves: bool = False) -> Callable[[Function],
     return register
 
 
+class UnfinishedError(Exception):
+    """A block has operations that are not supported, which the problems of the builder name."""
+
+
 @dataclass
 class Program:
     """A program under import: its functions, and the value of each of its values."""
@@ -88,7 +93,7 @@ class Program:
         for op in block.ops:
             if op.name in TERMINATORS:
                 if any(operand not in self.values for operand in op.operands):
-                    self.builder.problems.raise_all()
+                    raise UnfinishedError
                 return [self.values[operand] for operand in op.operands]
             self._import(op)
         raise ModelError("a block has no terminator", hint="the file is cut off")
@@ -96,9 +101,10 @@ class Program:
     def _import(self, op: Operation) -> None:
         node = StablehloNode(self, op)
         with self.builder.node_errors(op.name, node.name):
-            if all(operand in self.values for operand in op.operands):
-                for result, value in zip(op.results, node.results_of(), strict=True):
-                    self.values[result] = value
+            if any(operand not in self.values for operand in op.operands):
+                return
+            with suppress(UnfinishedError):
+                self.values.update(zip(op.results, node.results_of(), strict=True))
 
 
 TERMINATORS = ("func.return", "stablehlo.return")
@@ -188,7 +194,8 @@ class StablehloNode(NodeBuilder):
 
     def complex(self, real: Value, imaginary: Value) -> ComplexValue:
         """Complex numbers of two parts."""
-        assert isinstance(real, SSAValue) and isinstance(imaginary, SSAValue)
+        assert isinstance(real, SSAValue)
+        assert isinstance(imaginary, SSAValue)
         return ComplexValue(real, imaginary)
 
     # Properties
