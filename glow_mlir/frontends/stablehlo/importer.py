@@ -18,7 +18,7 @@ from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value
 
-FAMILIES = "control_flow data_movement elementwise products reductions".split()
+FAMILIES = "control_flow data_movement elementwise gathers products reductions scatters sorts windows".split()
 """The modules with importers of operations."""
 
 
