@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     FloatAttr,
@@ -19,10 +20,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
+
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     IRDLOperation,
     SameVariadicOperandSize,
+    base,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -46,6 +49,7 @@ ATTRIBUTES: Mapping[str, Any] = {
     "i64s": DenseArrayBase,
     "bools": DenseArrayBase,
     "dense": DenseIntOrFPElementsAttr,
+    "elements": base(DenseIntOrFPElementsAttr) | base(DenseResourceAttr),
     "float": FloatAttr,
     "string": StringAttr,
     "list": ArrayAttr,
