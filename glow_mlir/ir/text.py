@@ -21,6 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -29,7 +30,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import Parser, ParserState
+from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
@@ -51,6 +52,17 @@ class StringLexer(MLIRLexer):
     """xDSL's lexer without its exponential backtracking on unterminated strings."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
+class BitsElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """A number in hexadecimal, which is the bits of a float in a tensor of floats: xDSL reads it as an integer."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        if self.value >> 8 * type.compile_time_size:
+            parser.raise_error(f"{type} has {8 * type.compile_time_size} bits", self.span)
+        return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
 
 
 class LocatingParser(Parser):
@@ -103,6 +115,11 @@ class LocatingParser(Parser):
             return None
         self.parse_bytes_literal()
         return text
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
+        is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
+        found = super()._parse_tensor_literal_element()
+        return BitsElement(found.is_negative, found.value, found.span) if is_hexadecimal else found
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)

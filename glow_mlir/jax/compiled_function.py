@@ -15,6 +15,12 @@ from glow_mlir.jax.lowering import Lowered, host_array
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
+ALIGNMENT = 64
+"""The alignment in bytes of memory that XLA takes over."""
+
+MIN_SHARED = 1 << 16
+"""The number of bytes from which a copy takes longer than the exchange by DLPack."""
+
 
 class CompiledFunction:
     """Call a compiled function with pytrees of arrays of JAX or numpy; results are arrays of JAX."""
@@ -60,10 +66,8 @@ class CompiledFunction:
         return self._lowered.model.source.decode()
 
 
-def jax_array(array: Any) -> jax.Array:
-    """An array of JAX on the memory of a result, which belongs to nobody else."""
-    try:
-        return jax.dlpack.from_dlpack(array, copy=None)
-    except (TypeError, BufferError, ValueError, RuntimeError):
-        # DLPack has no such element type, or XLA asks for memory that is aligned otherwise.
-        return jax.numpy.asarray(array)
+def jax_array(array: np.ndarray) -> jax.Array:
+    """An array of JAX with the content of a result, whose memory it takes over where XLA's alignment allows that."""
+    if array.nbytes >= MIN_SHARED and not array.ctypes.data % ALIGNMENT and array.dtype.isbuiltin == 1:
+        return jax.dlpack.from_dlpack(array)
+    return jax.numpy.asarray(array)
