@@ -21,6 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -28,8 +29,8 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import Parser, ParserState
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
@@ -53,6 +54,21 @@ class StringLexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
+_TENSOR = re.compile(r"tensor<(?:[0-9?]+x)*[a-z]+[0-9]*>")
+"""The type of a tensor without an encoding, of a builtin element type."""
+
+
+class BitsElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """A number in hexadecimal, which is the bits of a float in a tensor of floats: xDSL reads it as an integer."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        if self.value >> 8 * type.compile_time_size:
+            parser.raise_error(f"{type} has {8 * type.compile_time_size} bits", self.span)
+        return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
+
+
 class LocatingParser(Parser):
     """
     A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
@@ -65,6 +81,8 @@ class LocatingParser(Parser):
         self.file_positions: dict[Operation, TextOffset] = {}
         """Positions of operations with explicit locations."""
         self._begin = 0
+        self._tensors: dict[str, TypeAttribute] = {}
+        """Types of tensors, by their text: most are repeated."""
         self._file = StringAttr(name)
         self.lines = Lines(name, text)
 
@@ -93,6 +111,20 @@ class LocatingParser(Parser):
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
 
+    def parse_optional_type(self) -> TypeAttribute | None:
+        begin = self._current_token.span.start
+        match = _TENSOR.match(self.lexer.input.content, begin)
+        if match is None:
+            return super().parse_optional_type()
+        found = self._tensors.get(match.group())
+        if found is None:
+            found = super().parse_optional_type()
+            if found is not None and self.pos >= match.end():
+                self._tensors[match.group()] = found
+            return found
+        self._resume_from(match.end())
+        return found
+
     def parse_optional_str_literal(self) -> str | None:
         # xDSL writes non-ASCII letters as their bytes, and reads these only as bytes.
         if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
@@ -103,6 +135,11 @@ class LocatingParser(Parser):
             return None
         self.parse_bytes_literal()
         return text
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
+        is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
+        found = super()._parse_tensor_literal_element()
+        return BitsElement(found.is_negative, found.value, found.span) if is_hexadecimal else found
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)

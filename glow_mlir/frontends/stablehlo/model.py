@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -12,11 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.stablehlo.importer import entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.frontends.stablehlo.importer import Given, entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.ir.text import LocatingParser
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
@@ -28,12 +28,16 @@ class StablehloModel:
     """
     A program; `glow_mlir.InferenceSession` takes it.
 
-    `source` is its text. Arguments of its function `entry` with these numbers are `constants`.
+    `source` is its text. Arguments of its function `entry` with these numbers are `constants`. `resources` are the
+    constants that the text leaves out, in its order; `inputs` and `outputs` are names that it does not have itself.
     """
 
     source: bytes
     constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
     entry: str = "main"
+    resources: tuple[np.ndarray, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """What it is."""
@@ -47,16 +51,23 @@ class StablehloModel:
         context = Context(allow_unregistered=True)
         for dialect in (Builtin, Func, STABLEHLO, CHLO):
             context.load_dialect(dialect)
-        return Parser(context, self.source.decode()).parse_module()
+        return LocatingParser(context, self.source.decode(), str(self)).parse_module()
 
     @property
     def identity(self) -> str:
         """A digest of its text and its constants."""
         digest = hashlib.sha256(self.source)
-        for number, array in sorted(self.constants.items()):
+        for number, array in (*sorted(self.constants.items()), *enumerate(self.resources)):
             digest.update(f"{number} {array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-        return f"stablehlo {self.entry} {digest.hexdigest()}"
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        digest.update(repr((self.entry, sorted(self.constants), self.inputs, self.outputs)).encode())
+        return f"stablehlo {digest.hexdigest()}"
+
+    @property
+    def _names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of arguments and results."""
+        function = entry_of(self.program, self.entry)
+        return self.inputs or input_names(function), self.outputs or output_names(function)
 
     def free_dimensions(self) -> list[str]:
         """The labels of its free dimensions: none."""
@@ -65,8 +76,9 @@ class StablehloModel:
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs."""
         function: FuncOp = entry_of(self.program, self.entry)
-        inputs = zip(input_names(function), function.function_type.inputs, strict=True)
-        outputs = zip(output_names(function), function.function_type.outputs, strict=True)
+        names = self._names
+        inputs = zip(names[0], function.function_type.inputs, strict=True)
+        outputs = zip(names[1], function.function_type.outputs, strict=True)
         return Signature(
             tuple(_argument(*item) for number, item in enumerate(inputs) if number not in self.constants),
             tuple(_argument(*item) for item in outputs),
@@ -87,7 +99,8 @@ class StablehloModel:
         """
         if dimensions or values:
             raise OptionError("a StableHLO program has no free dimensions", hint="its sizes are those of its text")
-        return import_stablehlo(self.program, self.entry, self.constants, name=name)
+        given = Given(self.constants, self.resources, *self._names)
+        return import_stablehlo(self.program, self.entry, given, name=name)
 
 
 def _argument(name: str, type_: Attribute) -> Argument:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import TypeVar
 
+import numpy as np
 from xdsl.dialects.builtin import (
     ComplexType,
     DenseArrayBase,
@@ -79,7 +80,9 @@ class Program:
     """A program under import: its functions, and the value of each of its values."""
 
     builder: ModuleBuilder
-    functions: dict[str, FuncOp]
+    functions: Mapping[str, FuncOp]
+    resources: Mapping[Operation, np.ndarray] = field(default_factory=dict[Operation, np.ndarray])
+    """The constants that the program's text leaves out."""
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     depth: int = 0
     is_vectorized: bool = False

@@ -21,6 +21,8 @@ from glow_mlir.support.symbols import Sizes
 @stablehlo_operator("constant", "chlo.constant")
 def constant(node: StablehloNode) -> SSAValue:
     """A constant; one of equal elements is a splat."""
+    if node.op in node.program.resources:
+        return node.constant(node.program.resources[node.op])
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
     array = dense_array(value, node.declared())
