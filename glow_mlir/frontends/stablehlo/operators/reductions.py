@@ -62,13 +62,13 @@ def reduce(node: StablehloNode) -> Sequence[Value]:
     """A fold of tensors along dimensions by a region."""
     axes, count = sorted(node.integers("dimensions")), node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
+    shape = node.static_shape()
+    starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
+    if 0 in shape_of(leaves(values)[0]):
+        return starts
     folded = _by_operator(node, values, axes) or _position(node, values, axes)
     if folded is not None:
         return folded
-    shape = node.static_shape()
-    starts = [rebuilt([item], [expanded(node, leaf, shape) for leaf in leaves([item])])[0] for item in initial]
-    if 0 in shape_of(leaves(values)[0]):
-        return starts
     found = node.mapped(0, [*starts, *folded_in_pairs(node, values, axes)])
     return rebuilt(found, [expanded(node, leaf, shape) for leaf in leaves(found)])
 
@@ -136,7 +136,7 @@ def folded_in_pairs(node: StablehloNode, values: Sequence[Value], axes: Sequence
             rest = [cut(node, part, {axis: (length - 1, length)}) for part in parts]
             combined = [node.emit(ConcatOp, pair, axis=axis) for pair in zip(combined, rest, strict=True)]
         parts = combined
-    return rebuilt(values, [node.reshaped(part, kept) for part in parts])
+    return rebuilt(values, [node.reshaped(part, tuple(kept)) for part in parts])
 
 
 def _every_other(node: StablehloNode, value: SSAValue, axis: int, first: int) -> SSAValue:
