@@ -10,7 +10,8 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i8
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, numpy_dtype
+from glow_mlir.dialects.expressions import Tensor, fold
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.reductions import (
@@ -21,7 +22,9 @@ from glow_mlir.dialects.glow_high.reductions import (
     ReduceProdOp,
     ReduceSumOp,
 )
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
@@ -55,6 +58,10 @@ def single_operation(block: Block) -> str:
     one, end = operations
     is_pair = set(one.operands) == set(block.args) and list(end.operands) == list(one.results)
     return one.name if is_pair else ""
+
+
+FOLDS_OF_BITS: Mapping[str, str] = {"stablehlo.and": "and", "stablehlo.or": "or", "stablehlo.xor": "xor"}
+"""The operation of a region on integers → the fold of their bits."""
 
 
 @stablehlo_operator("reduce")
@@ -183,5 +190,15 @@ def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[in
             return None
         found = node.emit(operator, node.cast(value, i8), axes=tuple(axes), keepdims=False)
         return node.cast(found, element_of(value))
+    if kind in FOLDS_OF_BITS and is_integer(element_of(value)):
+        names = [f"d{axis}" for axis in range(len(shape_of(value)))]
+        along = [names[axis] for axis in axes]
+        kept = tuple(name for name in names if name not in along)
+        signature = Signature((Access("input", tuple(names)),), Access("result", kept))
+
+        def folded(x: Tensor) -> Tensor:
+            return fold(FOLDS_OF_BITS[kind], x, along)
+
+        return computed(node, signature, folded, value)
     operator = FOLDS.get(kind)
     return None if operator is None else node.emit(operator, value, axes=tuple(axes), keepdims=False)
