@@ -53,6 +53,14 @@ class StablehloModel:
             context.load_dialect(dialect)
         return LocatingParser(context, self.source.decode(), str(self)).parse_module()
 
+    def told(self, program: ModuleOp) -> None:
+        """Take the operations of the text from who has them, so that it need not be read."""
+        vars(self)["program"] = program
+
+    def __reduce__(self) -> tuple[type[StablehloModel], tuple[object, ...]]:
+        """Read the text again in another process."""
+        return StablehloModel, (self.source, self.constants, self.entry, self.resources, self.inputs, self.outputs)
+
     @property
     def identity(self) -> str:
         """A digest of its text and its constants."""
