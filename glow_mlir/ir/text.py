@@ -29,15 +29,17 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import Parser, ParserState
+from xdsl.parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
+from glow_mlir.ir.dense_text import DenseParser, HexLexer, hex_text
 from glow_mlir.ir.graph_regions import is_graph
+from glow_mlir.ir.location_text import LocationParser
 from glow_mlir.ir.locations import Lines, TextOffset, keep_positions, location_name, position_of, source_location
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
@@ -47,13 +49,13 @@ from glow_mlir.support.files import is_node, replaced
 WEIGHTS_SUFFIX = ".weights"
 
 
-class StringLexer(MLIRLexer):
+class StringLexer(HexLexer):
     """xDSL's lexer without its exponential backtracking on unterminated strings."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
-class LocatingParser(Parser):
+class LocatingParser(DenseParser, LocationParser):
     """
     A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
     position in the text.
@@ -154,6 +156,9 @@ class ModulePrinter(Printer):
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
+        if digits := hex_text(attribute):
+            self.print_string(digits)
+            return
         super().print_attribute(cast(Attribute, attribute))
 
 
