@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, BytesAttr, ComplexType, DenseIntOrFP
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 from glow_mlir.support.machine_memory import usable_memory
 
@@ -35,7 +35,7 @@ class HexLexer(MLIRLexer):
             end = text.find('"', start_pos + 1)
             if end > 0 and text.find("\\", start_pos, end) < 0 and text.find("\n", start_pos, end) < 0:
                 self.pos = end + 1
-                return MLIRToken(MLIRTokenKind.STRING_LIT, StringLiteral(start_pos, self.pos, self.input))
+                return self._form_token(MLIRTokenKind.STRING_LIT, start_pos)
         return super()._lex_string_literal(start_pos)
 
 

@@ -397,7 +397,8 @@ def decoded(data: bytes, file: str) -> str:
     kind = kind_of(data[:NEAR], file)
     if b"\0" not in data and not (kind and kind.is_text):
         try:
-            return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+            text = data.decode("utf-8-sig")
+            return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         except UnicodeDecodeError:
             pass
     if kind is None:
