@@ -41,6 +41,7 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.stablehlo import attributes
+from glow_mlir.dialects.stablehlo.forms import FORMS
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATTRIBUTES: Mapping[str, Any] = {
@@ -141,6 +142,9 @@ def operation(
         key, kind = word.rstrip("?").split(":")
         define: Any = opt_prop_def if word.endswith("?") else prop_def
         members[_field(key)] = define(ATTRIBUTES[kind], prop_name=key)
+    if (form := FORMS.get(name)) is not None:
+        members["parse"] = classmethod(lambda cls, parser: form.parse(cls, parser))
+        members["print"] = lambda op, printer: form.print(op, printer)
     title = "".join(part.title() for part in name.partition(".")[2].replace("-", "_").split("_"))
     return op_definition(type(f"{title}Op", (StablehloOp,), members))
 
