@@ -20,7 +20,7 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_loca
 from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value
 from glow_mlir.support.dataclass import dataclass
 
-FAMILIES = "control_flow data_movement elementwise products reductions".split()
+FAMILIES = "control_flow data_movement elementwise gathers products reductions scatters sorts windows".split()
 """The modules with importers of operations."""
 
 

@@ -194,8 +194,12 @@ def compared(node: StablehloNode, direction: str, one: SSAValue, other: SSAValue
 
 def ordered_bits(node: StablehloNode, value: SSAValue) -> SSAValue:
     """Signed integers in the total order of floats of IEEE 754: -NaN, -∞, …, -0, 0, …, ∞, NaN."""
-    width = byte_width(element_of(value)) * 8
-    bits = node.emit(BitCastOp, value, to=IntegerType(width))
+    return flipped_bits(node, node.emit(BitCastOp, value, to=IntegerType(byte_width(element_of(value)) * 8)))
+
+
+def flipped_bits(node: StablehloNode, bits: SSAValue) -> SSAValue:
+    """Signed integers with all bits but the sign flipped where they are negative; its own inverse."""
+    width = byte_width(element_of(bits)) * 8
     flipped = node.emit(BitwiseXorOp, bits, node.splat((1 << width - 1) - 1, bits))
     is_negative = node.emit(LessOp, bits, node.splat(0, bits))
     return node.emit(WhereOp, is_negative, flipped, bits)
