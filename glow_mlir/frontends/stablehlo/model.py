@@ -12,11 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.stablehlo.importer import entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.frontends.stablehlo.parser import ProgramParser
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
@@ -47,7 +47,7 @@ class StablehloModel:
         context = Context(allow_unregistered=True)
         for dialect in (Builtin, Func, STABLEHLO, CHLO):
             context.load_dialect(dialect)
-        return Parser(context, self.source.decode()).parse_module()
+        return ProgramParser(context, self.source.decode()).parse_module()
 
     @property
     def identity(self) -> str:
