@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i64
+from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import dense_array
@@ -14,17 +14,22 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.support.symbols import Sizes
 
 
 @stablehlo_operator("constant", "chlo.constant")
-def constant(node: StablehloNode) -> SSAValue:
+def constant(node: StablehloNode) -> Value:
     """A constant; one of equal elements is a splat."""
     if node.op in node.program.resources:
         return node.constant(node.program.resources[node.op])
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
+    element = node.element()
+    if isinstance(element, ComplexType):
+        pairs = np.array(list(value.get_values()), numpy_dtype(element.element_type))
+        parts = pairs.reshape(-1, 2).T.reshape(2, *node.static_shape())
+        return node.complex(*map(node.constant, parts))
     array = dense_array(value, node.declared())
     if array.size > 1 and value.is_splat():
         return node.splat(array.reshape(-1)[0].item(), node.element(), node.static_shape())
