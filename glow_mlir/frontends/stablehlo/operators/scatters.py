@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import inf
 
-import numpy as np
 from xdsl.dialects.builtin import i8, i64
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
+from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
@@ -25,6 +23,7 @@ from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_
 from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, part, transposed, updated
+from glow_mlir.frontends.stablehlo.operators.reductions import limit_of
 from glow_mlir.frontends.stablehlo.regions import argument, computation, operation
 from glow_mlir.support.dataclass import dataclass
 
@@ -268,7 +267,6 @@ class Target:
 
 def neutral(node: StablehloNode, reduction: str, element: Attribute) -> SSAValue:
     """The scalar that leaves every number as it is under a reduction; that of sums is -0."""
-    if is_float(element):
-        return node.splat({"add": -0.0, "mul": 1.0, "max": -inf, "min": inf}[reduction], element)
-    limits = np.iinfo(numpy_dtype(element))
-    return node.splat({"add": 0, "mul": 1, "max": limits.min, "min": limits.max}[reduction], element)
+    if reduction in ("max", "min"):
+        return node.splat(limit_of(element, is_lowest=reduction == "max"), element)
+    return node.splat(1 if reduction == "mul" else -0.0 if is_float(element) else 0, element)
