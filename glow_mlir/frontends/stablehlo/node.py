@@ -195,6 +195,13 @@ class StablehloNode(NodeBuilder):
         """Operands from position `first` on, in front of `last`."""
         return [self.input(position) for position in range(self.count)[first:last]]
 
+    def known_values(self, *values: SSAValue) -> list[SSAValue]:
+        """Values of the program in `glow_high`; raises `UnsupportedError` for complex numbers."""
+        found = [self.program.values[value] for value in values]
+        if any(isinstance(value, ComplexValue) for value in found):
+            raise self.unsupported("of complex numbers is not supported")
+        return [value for value in found if isinstance(value, SSAValue)]
+
     def complex(self, real: Value, imaginary: Value) -> ComplexValue:
         """Complex numbers of two parts."""
         assert isinstance(real, SSAValue)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned
 from glow_mlir.dialects.expressions import Tensor, floor, where
-from glow_mlir.dialects.glow_high.activations import SigmoidOp, TanhOp
+from glow_mlir.dialects.glow_high.activations import GeluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -47,6 +47,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
     SignOp,
 )
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.stablehlo.activations import gelu_operand
 from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
@@ -123,6 +124,8 @@ def pair(node: StablehloNode) -> SSAValue:
     """An operator on two numbers, the bits of two integers, or two truth values."""
     kind = node.kind.removeprefix("stablehlo.")
     one, other = node.inputs()
+    if kind == "multiply" and (operand := gelu_operand(node.op)) is not None:
+        return node.emit(GeluOp, *node.known_values(operand))
     operators = TRUTH_VALUES if is_bool(element_of(one)) else {**PAIRS, **BITS}
     if kind not in operators:
         raise node.unsupported("of truth values is not supported")

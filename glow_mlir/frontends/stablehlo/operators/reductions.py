@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from math import inf
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i8
@@ -47,6 +48,10 @@ FOLDS_OF_TRUTH: Mapping[str, type[HighOp]] = {
 """The same for truth values."""
 
 
+EMPTY_FOLDS: Mapping[str, int] = {"stablehlo.add": 0, "stablehlo.multiply": 1}
+"""Operation → the fold of no numbers."""
+
+
 def single_operation(block: Block) -> str:
     """The name of the only operation of a region, which is on its two arguments; else an empty string."""
     operations = list(block.ops)
@@ -81,7 +86,29 @@ def _by_operator(node: StablehloNode, values: Sequence[Value], axes: Sequence[in
     if len(parts) > 1 and kind != "stablehlo.add":
         return None
     folded = [item for part in parts if (item := folded_by(node, part, kind, axes)) is not None]
-    return node.mapped(0, [*rebuilt(values, folded), node.value(1)]) if folded else None
+    if not folded:
+        return None
+    starts = [node.fold(part) for part in leaves([node.value(1)])]
+    if all(start is not None and _is_identity(kind, start) for start in starts):
+        return rebuilt(values, folded)
+    return node.mapped(0, [*rebuilt(values, folded), node.value(1)])
+
+
+def _is_identity(kind: str, start: np.ndarray) -> bool:
+    """Whether a fold by an operation may leave out what it starts from."""
+    if kind in EMPTY_FOLDS:
+        return bool((start == EMPTY_FOLDS[kind]).all())
+    if start.dtype == bool:
+        return bool((start == (kind in ("stablehlo.minimum", "stablehlo.and"))).all())
+    limit = limits_of(start.dtype)[kind == "stablehlo.minimum"]
+    return kind in ("stablehlo.maximum", "stablehlo.minimum") and bool((start == limit).all())
+
+
+def limits_of(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The smallest and the largest number of an element type, infinite for floats."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    return -np.inf, np.inf
 
 
 def _position(node: StablehloNode, values: Sequence[Value], axes: Sequence[int]) -> Sequence[Value] | None:
