@@ -118,7 +118,7 @@ class DenseParser(Parser):
             return None
         parts = self.parse_comma_separated_list(self.Delimiter.PAREN, self._parse_bool_int_or_float)
         kinds = {float if isinstance(value, (Bits, float)) else int for value, _ in parts}
-        if len(parts) != 2 or len(kinds) != 1 and not any(isinstance(value, Bits) for value, _ in parts):
+        if len(parts) != 2 or (len(kinds) != 1 and not any(isinstance(value, Bits) for value, _ in parts)):
             self.raise_error("Complex value must be either (float, float) or (int, int)", token.span)
         return tuple(value for value, _ in parts), Span(token.span.start, parts[1][1].end, token.span.input)
 

@@ -1,5 +1,5 @@
 """
-Locations in text: `loc("f.py":17:63 to :78)`, `loc("jit(f)/add"(#loc3))`, `loc(callsite("g" at "f"))`, and their aliases.
+Locations in text: `loc("f.py":17:63 to :78)`, `loc("jit(f)/add"(#loc3))`, `loc(callsite("g" at "f"))`, their aliases.
 
 MLIR writes the aliases of locations, `#loc3 = loc(…)`, behind the operations that use them. They are read when the
 first location refers to one that is not known yet.
@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, NoneAttr
-from xdsl.dialects.builtin import StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
