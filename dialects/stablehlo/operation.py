@@ -43,35 +43,38 @@ from glow_mlir.dialects.stablehlo.rules import RULES, Rule
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATTRIBUTES: Mapping[str, Any] = {
-    "i64": IntegerAttr,
-    "bool": IntegerAttr,
-    "i64s": DenseArrayBase,
-    "bools": DenseArrayBase,
-    "dense": DenseIntOrFPElementsAttr,
-    "constant": BaseAttr(DenseIntOrFPElementsAttr) | BaseAttr(DenseResourceAttr),
-    "float": FloatAttr,
-    "string": StringAttr,
-    "list": ArrayAttr,
-    "dict": DictionaryAttr,
+    "i64": BaseAttr(IntegerAttr),
+    "bool": BaseAttr(IntegerAttr),
+    "i64s": BaseAttr(DenseArrayBase),
+    "bools": BaseAttr(DenseArrayBase),
+    "dense": BaseAttr(DenseIntOrFPElementsAttr),
+    "elements": BaseAttr(DenseIntOrFPElementsAttr) | BaseAttr(DenseResourceAttr),
+    "float": BaseAttr(FloatAttr),
+    "string": BaseAttr(StringAttr),
+    "list": BaseAttr(ArrayAttr),
+    "dict": BaseAttr(DictionaryAttr),
     "symbol": FlatSymbolRefAttrConstr,
     "any": AnyAttr(),
-    "direction": attributes.ComparisonDirectionAttr,
-    "comparison": attributes.ComparisonTypeAttr,
-    "chlo_direction": attributes.ChloComparisonDirectionAttr,
-    "chlo_comparison": attributes.ChloComparisonTypeAttr,
-    "dot": attributes.DotAttr,
-    "dot_algorithm": attributes.DotAlgorithmAttr,
-    "conv": attributes.ConvAttr,
-    "gather": attributes.GatherAttr,
-    "scatter": attributes.ScatterAttr,
-    "ragged_dot": attributes.RaggedDotAttr,
-    "channel": attributes.ChannelHandleAttr,
-    "fft_type": attributes.FftTypeAttr,
-    "transpose": attributes.TransposeAttr,
-    "rng_algorithm": attributes.RngAlgorithmAttr,
-    "rng_distribution": attributes.RngDistributionAttr,
+    "direction": BaseAttr(attributes.ComparisonDirectionAttr),
+    "comparison": BaseAttr(attributes.ComparisonTypeAttr),
+    "chlo_direction": BaseAttr(attributes.ChloComparisonDirectionAttr),
+    "chlo_comparison": BaseAttr(attributes.ChloComparisonTypeAttr),
+    "dot": BaseAttr(attributes.DotAttr),
+    "dot_algorithm": BaseAttr(attributes.DotAlgorithmAttr),
+    "conv": BaseAttr(attributes.ConvAttr),
+    "gather": BaseAttr(attributes.GatherAttr),
+    "scatter": BaseAttr(attributes.ScatterAttr),
+    "ragged_dot": BaseAttr(attributes.RaggedDotAttr),
+    "channel": BaseAttr(attributes.ChannelHandleAttr),
+    "fft_type": BaseAttr(attributes.FftTypeAttr),
+    "transpose": BaseAttr(attributes.TransposeAttr),
+    "rng_algorithm": BaseAttr(attributes.RngAlgorithmAttr),
+    "rng_distribution": BaseAttr(attributes.RngDistributionAttr),
 }
 """The kinds of properties in the tables of operations."""
+
+_TYPE = BaseAttr(TypeAttribute)
+"""The constraint of operands and results, whose types are what the checks of an operation say."""
 
 
 class StablehloOp(IRDLOperation):
@@ -87,7 +90,7 @@ class StablehloOp(IRDLOperation):
 
 def _declare(word: str, one: Callable[..., Any], several: Callable[..., Any], maybe: Callable[..., Any]) -> Any:
     """The definition for `name`, `name*` (any number) or `name?` (one or none)."""
-    return {"*": several, "?": maybe}.get(word[-1], one)(TypeAttribute)
+    return {"*": several, "?": maybe}.get(word[-1], one)(_TYPE)
 
 
 def operation(
@@ -106,8 +109,8 @@ def operation(
     The class of an operation `dialect.name`.
 
     `operands`, `results` and `regions` are names, with `*` behind one that stands for any number, and `?` for one or
-    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that
-    are each any number are as many as each other, or, with `has_segments`, a property says how many.
+    none. `properties` are `name:kind`, kinds as in `ATTRIBUTES`, with `?` behind an optional one. Operands that are any
+    number are as many as each other, or, with `has_segments`, a property says how many.
     """
     members: dict[str, Any] = {
         "name": name,

@@ -42,7 +42,7 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     operation("stablehlo.clamp", "min operand max"),
     operation("stablehlo.reduce_precision", "operand", "exponent_bits:i64 mantissa_bits:i64"),
     # Constants
-    operation("stablehlo.constant", "", "value:constant"),
+    operation("stablehlo.constant", "", "value:elements"),
     operation("stablehlo.iota", "", "iota_dimension:i64"),
     operation("stablehlo.dynamic_iota", "output_shape", "iota_dimension:i64"),
     # Shapes and parts

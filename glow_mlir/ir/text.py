@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
 from xdsl.parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
@@ -55,6 +55,10 @@ class StringLexer(HexLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
+_TENSOR = re.compile(r"tensor<(?:[0-9?]+x)*[a-z]+[0-9]*>")
+"""The type of a tensor without an encoding, of a builtin element type."""
+
+
 class LocatingParser(DenseParser, LocationParser):
     """
     A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
@@ -67,6 +71,8 @@ class LocatingParser(DenseParser, LocationParser):
         self.file_positions: dict[Operation, TextOffset] = {}
         """Positions of operations with explicit locations."""
         self._begin = 0
+        self._tensors: dict[str, TypeAttribute] = {}
+        """Types of tensors, by their text: most are repeated."""
         self._file = StringAttr(name)
         self.lines = Lines(name, text)
 
@@ -94,6 +100,20 @@ class LocatingParser(DenseParser, LocationParser):
             near = get_close_matches(name, _similar_operations(name, self.ctx), n=1)
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        begin = self._current_token.span.start
+        match = _TENSOR.match(self.lexer.input.content, begin)
+        if match is None:
+            return super().parse_optional_type()
+        found = self._tensors.get(match.group())
+        if found is None:
+            found = super().parse_optional_type()
+            if found is not None and self.pos >= match.end():
+                self._tensors[match.group()] = found
+            return found
+        self._resume_from(match.end())
+        return found
 
     def parse_optional_str_literal(self) -> str | None:
         # xDSL writes non-ASCII letters as their bytes, and reads these only as bytes.

@@ -1,0 +1,1 @@
+"""Import of StableHLO, the programs of JAX, Flax and Keras."""

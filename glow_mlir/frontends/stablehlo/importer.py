@@ -1,0 +1,145 @@
+"""Import of a StableHLO program into a function of `glow_high`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from importlib import import_module
+
+import numpy as np
+from xdsl.dialects.builtin import DenseResourceAttr, DictionaryAttr, ModuleOp, NameLoc, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import NUMPY_NAMES
+from glow_mlir.dialects.shapes import tensor
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.constant_pool import ConstantPool
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value
+from glow_mlir.support.dataclass import dataclass
+
+FAMILIES = "control_flow data_movement elementwise gathers products reductions scatters sorts windows".split()
+"""The modules with importers of operations."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of a program beside its text."""
+
+    constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
+    """The arguments of the entry that are constants, by number."""
+    resources: Sequence[np.ndarray] = ()
+    """The constants that the text leaves out, in its order."""
+    inputs: Sequence[str] = ()
+    """The names of the entry's arguments, where the text has none."""
+    outputs: Sequence[str] = ()
+    """The names of its results."""
+
+
+def import_stablehlo(
+    module: ModuleOp,
+    entry: str = "main",
+    given: Given | None = None,
+    pool: ConstantPool | None = None,
+    name: str = "main",
+) -> ModuleOp:
+    """
+    The module of `glow_high` of a program: its function `entry` becomes the function `name`.
+
+    Arguments that are no constants are inputs, with the names that the program gives them, unless other ones are given.
+
+    Raises `UnsupportedError` with all operations that are not supported, and `ModelError` for a damaged program.
+    """
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    function = entry_of(module, entry)
+    given = given or Given()
+    inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
+    builder = ModuleBuilder(frozenset(outputs), pool)
+    program = Program(builder, functions_of(module), _resources(module, given.resources))
+    arguments = _arguments(function, inputs, builder, given.constants)
+    results: list[Value] = []
+    with suppress(UnfinishedError):
+        results = program.run(function.body.block, arguments)
+    builder.problems.raise_all()
+    for output, value in zip(outputs, results, strict=True):
+        _add_output(builder, output, value)
+    return builder.finish(name)
+
+
+def _resources(module: ModuleOp, arrays: Sequence[np.ndarray]) -> dict[Operation, np.ndarray]:
+    """The value of each constant that the text leaves out; raises `ModelError` if there are not as many arrays."""
+    left_out = [
+        op
+        for op in module.walk()
+        if op.name == "stablehlo.constant" and isinstance(op.properties.get("value"), DenseResourceAttr)
+    ]
+    if len(left_out) != len(arrays):
+        raise ModelError(f"the program leaves out {len(left_out)} constants, and has {len(arrays)}")
+    return dict(zip(left_out, arrays, strict=True))
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The functions of a program, by name."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+
+
+def entry_of(module: ModuleOp, entry: str) -> FuncOp:
+    """The function called `entry`; raises `ModelError` if there is none."""
+    functions = functions_of(module)
+    if entry not in functions:
+        known = ", ".join(functions) or "none"
+        raise ModelError(f"the program has no function '{entry}'", hint=f"its functions are {known}")
+    return functions[entry]
+
+
+def _arguments(
+    function: FuncOp, names: Sequence[str], builder: ModuleBuilder, constants: Mapping[int, np.ndarray]
+) -> list[Value]:
+    """The arguments of the entry: inputs, and constants."""
+    types: dict[str, TensorType[Attribute]] = {}
+    for number, (name, argument) in enumerate(zip(names, function.body.block.args, strict=True)):
+        if number not in constants:
+            types[name] = _input_type(name, argument)
+    given = builder.add_inputs(types, {})
+    return [
+        builder.constant(constants[number], name, named_location(name)) if number in constants else given[name]
+        for number, name in enumerate(names)
+    ]
+
+
+def _input_type(name: str, argument: SSAValue) -> TensorType[Attribute]:
+    type_ = argument.type
+    if not isinstance(type_, TensorType) or type_.element_type not in NUMPY_NAMES:
+        raise UnsupportedError(f"input '{name}' of type {type_} is not supported")
+    return tensor(type_.get_shape(), type_.element_type)
+
+
+def _add_output(builder: ModuleBuilder, name: str, value: Value) -> None:
+    if isinstance(value, ComplexValue):
+        raise UnsupportedError(f"output '{name}' of complex numbers is not supported", hint="return its two parts")
+    builder.add_output(name, value)
+
+
+def input_names(function: FuncOp) -> list[str]:
+    """The names of arguments: those of their locations, or else `arg0` and so on; each is unique."""
+    found: list[str] = []
+    for number, argument in enumerate(function.body.block.args):
+        location = argument.location if hasattr(argument, "location") else None  # pyright: ignore
+        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"  # pyright: ignore
+        found.append(wish if wish not in found else f"{wish}_{number}")
+    return found
+
+
+def output_names(function: FuncOp) -> list[str]:
+    """The names of results: what JAX says of them, or else `result0` and so on; each is unique."""
+    attributes = function.res_attrs.data if function.res_attrs is not None else ()
+    found: list[str] = []
+    for number in range(len(function.function_type.outputs)):
+        own = attributes[number].data if number < len(attributes) else {}  # pyright: ignore
+        info = own.get("jax.result_info") if isinstance(own, Mapping | DictionaryAttr) else None  # pyright: ignore
+        wish = info.data if isinstance(info, StringAttr) and info.data else f"result{number}"
+        found.append(wish if wish not in found else f"{wish}_{number}")
+    return found

@@ -1,0 +1,116 @@
+"""A StableHLO program as a model of sessions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
+from xdsl.dialects.func import Func, FuncOp
+from xdsl.ir import Attribute
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.stablehlo.importer import Given, entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.ir.text import LocatingParser
+from glow_mlir.runtime.signature import Argument, Signature
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import name_of
+from glow_mlir.support.symbols import GivenDimension
+
+
+@dataclass(frozen=True)
+class StablehloModel:
+    """
+    A program; `glow_mlir.InferenceSession` takes it.
+
+    `source` is its text. Arguments of its function `entry` with these numbers are `constants`. `resources` are the
+    constants that the text leaves out, in its order; `inputs` and `outputs` are names that it does not have itself.
+    """
+
+    source: bytes
+    constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
+    entry: str = "main"
+    resources: tuple[np.ndarray, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """What it is."""
+        return "a StableHLO program"
+
+    @cached_property
+    def program(self) -> ModuleOp:
+        """Its operations."""
+        from glow_mlir.dialects.stablehlo.dialect import CHLO, STABLEHLO
+
+        context = Context(allow_unregistered=True)
+        for dialect in (Builtin, Func, STABLEHLO, CHLO):
+            context.load_dialect(dialect)
+        return LocatingParser(context, self.source.decode(), str(self)).parse_module()
+
+    def told(self, program: ModuleOp) -> None:
+        """Take the operations of the text from who has them, so that it need not be read."""
+        vars(self)["program"] = program
+
+    def __reduce__(self) -> tuple[type[StablehloModel], tuple[object, ...]]:
+        """Read the text again in another process."""
+        return StablehloModel, (self.source, self.constants, self.entry, self.resources, self.inputs, self.outputs)
+
+    @property
+    def identity(self) -> str:
+        """A digest of its text and its constants."""
+        digest = hashlib.sha256(self.source)
+        for number, array in (*sorted(self.constants.items()), *enumerate(self.resources)):
+            digest.update(f"{number} {array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        digest.update(repr((self.entry, sorted(self.constants), self.inputs, self.outputs)).encode())
+        return f"stablehlo {digest.hexdigest()}"
+
+    @property
+    def _names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of arguments and results."""
+        function = entry_of(self.program, self.entry)
+        return self.inputs or input_names(function), self.outputs or output_names(function)
+
+    def free_dimensions(self) -> list[str]:
+        """The labels of its free dimensions: none."""
+        return []
+
+    def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
+        """Inputs and outputs."""
+        function: FuncOp = entry_of(self.program, self.entry)
+        names = self._names
+        inputs = zip(names[0], function.function_type.inputs, strict=True)
+        outputs = zip(names[1], function.function_type.outputs, strict=True)
+        return Signature(
+            tuple(_argument(*item) for number, item in enumerate(inputs) if number not in self.constants),
+            tuple(_argument(*item) for item in outputs),
+            {},
+        )
+
+    def module(
+        self,
+        dimensions: Mapping[str, GivenDimension],
+        by_content: bool = True,
+        values: Mapping[str, np.ndarray] | None = None,
+        name: str = "main",
+    ) -> ModuleOp:
+        """
+        The module of `glow_high`, whose function is called `name`.
+
+        Raises `GlowError` for a damaged program, and for operations that are not supported.
+        """
+        if dimensions or values:
+            raise OptionError("a StableHLO program has no free dimensions", hint="its sizes are those of its text")
+        given = Given(self.constants, self.resources, *self._names)
+        return import_stablehlo(self.program, self.entry, given, name=name)
+
+
+def _argument(name: str, type_: Attribute) -> Argument:
+    assert isinstance(type_, TensorType)
+    return Argument(name, name_of(numpy_dtype(type_.element_type)), tuple(type_.get_shape()))

@@ -1,0 +1,300 @@
+"""One operation of StableHLO under import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from typing import TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ComplexType,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    NameLoc,
+    StringAttr,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.formulas import Formulas
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
+
+MAX_CALLS = 64
+"""The largest depth of calls of functions, which are inlined."""
+
+
+@dataclass(frozen=True)
+class ComplexValue:
+    """Complex numbers as two tensors of floats."""
+
+    real: SSAValue
+    imaginary: SSAValue
+
+
+Value = SSAValue | ComplexValue
+"""What a value of StableHLO is in `glow_high`."""
+
+Importer = Callable[["StablehloNode"], "Value | Sequence[Value]"]
+"""Emits the operators of an operation, and returns its results."""
+
+Function = TypeVar("Function", bound=Importer)
+
+IMPORTERS: dict[str, Importer] = {}
+"""Name of an operation, with its dialect → its importer."""
+
+MOVES: set[str] = set()
+"""The operations that only move elements: those of complex numbers are moved part by part."""
+
+
+def stablehlo_operator(*kinds: str, moves: bool = False) -> Callable[[Function], Function]:
+    """Register the importer of operations; with `moves`, it only moves elements of operands, whatever they are."""
+
+    def register(importer: Function) -> Function:
+        for kind in kinds:
+            name = kind if "." in kind else f"stablehlo.{kind}"
+            IMPORTERS[name] = importer
+            if moves:
+                MOVES.add(name)
+        return importer
+
+    return register
+
+
+class UnfinishedError(Exception):
+    """A block has operations that are not supported, which the problems of the builder name."""
+
+
+@dataclass
+class Program:
+    """A program under import: its functions, and the value of each of its values."""
+
+    builder: ModuleBuilder
+    functions: Mapping[str, FuncOp]
+    resources: Mapping[Operation, np.ndarray] = field(default_factory=dict[Operation, np.ndarray])
+    """The constants that the program's text leaves out."""
+    values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    depth: int = 0
+    is_vectorized: bool = False
+    """Whether a region of scalars is emitted for tensors."""
+
+    def run(self, block: Block, arguments: Sequence[Value]) -> list[Value]:
+        """Emit the operators of a block for these arguments; gives the operands of its terminator."""
+        if len(arguments) != len(block.args):
+            raise ModelError(f"a block takes {len(block.args)} values, not {len(arguments)}")
+        self.values.update(zip(block.args, arguments, strict=True))
+        for op in block.ops:
+            if op.name in TERMINATORS:
+                if any(operand not in self.values for operand in op.operands):
+                    raise UnfinishedError
+                return [self.values[operand] for operand in op.operands]
+            self._import(op)
+        raise ModelError("a block has no terminator", hint="the file is cut off")
+
+    def _import(self, op: Operation) -> None:
+        node = StablehloNode(self, op)
+        with self.builder.node_errors(op.name, node.name):
+            if any(operand not in self.values for operand in op.operands):
+                return
+            with suppress(UnfinishedError):
+                self.values.update(zip(op.results, node.results_of(), strict=True))
+
+
+TERMINATORS = ("func.return", "stablehlo.return")
+"""The operations that end a block."""
+
+SHAPES = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose")
+"""The operations that do nothing to a scalar."""
+
+
+class StablehloNode(NodeBuilder):
+    """Build the operators for one operation of a program."""
+
+    def __init__(self, program: Program, op: Operation) -> None:
+        name = _name_of(op)
+        super().__init__(program.builder, op.name, name, named_location(name), [])
+        self.program, self.op = program, op
+        self.properties: Mapping[str, Attribute] = op.properties
+        """The properties of the operation; for a composite one, the attributes that it hands over."""
+        self.formulas = Formulas(self)
+        self._parts: Sequence[Value] | None = None
+        """The operands, where they are parts of complex numbers."""
+
+    def results_of(self) -> Sequence[Value]:
+        """Emit the operators of the operation; raises `UnsupportedError` for one that has no importer."""
+        if self.kind == "stablehlo.composite" and self.text("name") in IMPORTERS:
+            attributes = self.op.properties.get("composite_attributes")
+            self.kind = self.text("name")
+            self.properties = attributes.data if isinstance(attributes, DictionaryAttr) else {}
+        importer = IMPORTERS.get(self.kind)
+        if importer is None:
+            raise self.unsupported("is not supported")
+        if self.program.is_vectorized and self.kind in SHAPES:
+            return [self.value(0)]
+        if self.kind in MOVES and any(isinstance(self.value(position), ComplexValue) for position in range(self.count)):
+            return self._moved_by_parts(importer)
+        return self._checked(_listed(importer(self)))
+
+    def _moved_by_parts(self, importer: Importer) -> list[Value]:
+        """The results of an operation that moves elements, for the parts of complex numbers one after the other."""
+        operands = [self.value(position) for position in range(self.count)]
+        found: list[Sequence[Value]] = []
+        for part in ("real", "imaginary"):
+            self._parts = [getattr(value, part) if isinstance(value, ComplexValue) else value for value in operands]
+            found.append(_listed(importer(self)))
+        self._parts = None
+        return [self.complex(*pair) for pair in zip(*found, strict=True)]
+
+    def _checked(self, found: Sequence[Value]) -> Sequence[Value]:
+        """Raise `ModelError` if the results are not of the types that the program says."""
+        if len(found) != len(self.op.results):
+            raise ModelError(f"{self.kind}: has {len(self.op.results)} results, not {len(found)}", node=self.name)
+        for result, value in zip(self.op.results, found, strict=True):
+            declared = result.type
+            if self.program.is_vectorized or isinstance(value, ComplexValue) or not isinstance(declared, TensorType):
+                continue
+            sizes = sizes_of(value)
+            fits = len(sizes) == len(declared.get_shape()) and all(
+                not isinstance(size, int) or given < 0 or given == size
+                for size, given in zip(sizes, declared.get_shape(), strict=True)
+            )
+            if not fits or declared.element_type != element_of(value):
+                reason = f"{self.kind}: the result is {value.type}, not {declared}"
+                raise ModelError(reason, node=self.name, hint="the program is damaged")
+        return found
+
+    # Operands
+
+    @property
+    def count(self) -> int:
+        """The number of operands."""
+        return len(self.op.operands)
+
+    def value(self, position: int) -> Value:
+        """What an operand is."""
+        return self.program.values[self.op.operands[position]] if self._parts is None else self._parts[position]
+
+    def input(self, position: int = 0) -> SSAValue:
+        """An operand; raises `UnsupportedError` for complex numbers."""
+        value = self.value(position)
+        if isinstance(value, ComplexValue):
+            raise self.unsupported("of complex numbers is not supported")
+        return value
+
+    def inputs(self, first: int = 0, last: int | None = None) -> list[SSAValue]:
+        """Operands from position `first` on, in front of `last`."""
+        return [self.input(position) for position in range(self.count)[first:last]]
+
+    def complex(self, real: Value, imaginary: Value) -> ComplexValue:
+        """Complex numbers of two parts."""
+        assert isinstance(real, SSAValue)
+        assert isinstance(imaginary, SSAValue)
+        return ComplexValue(real, imaginary)
+
+    # Properties
+
+    def has(self, name: str) -> bool:
+        """Whether there is a property."""
+        return name in self.properties
+
+    def integers(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """A property that is a list of integers."""
+        found = self.properties.get(name)
+        if found is None:
+            return tuple(default)
+        if not isinstance(found, DenseArrayBase):
+            raise self.unsupported(f"its property '{name}' is no list of integers")
+        return tuple(int(item) for item in found.get_values())
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """A property that is an integer, or a truth value."""
+        found = self.properties.get(name)
+        return found.value.data if isinstance(found, IntegerAttr) else default
+
+    def text(self, name: str) -> str:
+        """A property that is a string."""
+        found = self.properties.get(name)
+        return found.data if isinstance(found, StringAttr) else ""
+
+    def padding(self, rank: int) -> list[tuple[int, int]]:
+        """The property `padding`, pairs of numbers for each of `rank` dimensions; no padding where it is absent."""
+        found = self.properties.get("padding")
+        if found is None:
+            return [(0, 0)] * rank
+        numbers = list(found.get_values())  # pyright: ignore
+        if len(numbers) == 1:
+            numbers *= 2 * rank
+        return [(int(low), int(high)) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
+
+    # Results
+
+    def declared(self, position: int = 0) -> TensorType[Attribute]:
+        """The type that the program says a result has."""
+        found = self.op.results[position].type
+        if not isinstance(found, TensorType):
+            raise self.unsupported(f"a result of type {found} is not supported")
+        return found
+
+    def element(self, position: int = 0) -> Attribute:
+        """The element type of a result."""
+        return self.declared(position).element_type
+
+    def is_complex(self, position: int = 0) -> bool:
+        """Whether a result is of complex numbers."""
+        return isinstance(self.element(position), ComplexType)
+
+    def static_shape(self, position: int = 0) -> tuple[int, ...]:
+        """The shape that the program says a result has; raises `UnsupportedError` for one that is not known."""
+        shape = self.declared(position).get_shape()
+        if any(size < 0 for size in shape):
+            raise self.unsupported("with a size that is not known is not supported")
+        return tuple(shape)
+
+    # Regions
+
+    def region(self, position: int, arguments: Sequence[Value]) -> list[Value]:
+        """Emit the operators of a region into the current block; gives what it returns."""
+        return self.program.run(self.op.regions[position].block, arguments)
+
+    def mapped(self, position: int, arguments: Sequence[Value]) -> list[Value]:
+        """Emit the operators of a region of scalars for tensors of one shape, element by element."""
+        around, self.program.is_vectorized = self.program.is_vectorized, True
+        try:
+            return self.region(position, arguments)
+        finally:
+            self.program.is_vectorized = around
+
+    # Values
+
+    def reshaped(self, value: SSAValue, shape: Sizes) -> SSAValue:
+        """A value in another shape, unless it has it."""
+        return value if sizes_of(value) == tuple(shape) else self.emit(ReshapeOp, value, shape=tuple(shape))
+
+    def number(self, number: float, like: SSAValue) -> SSAValue:
+        """A scalar constant of the element type of `like`."""
+        return self.splat(number, like)
+
+
+def of_floats(value: SSAValue) -> bool:
+    """Whether a value is of floats."""
+    return is_float(element_of(value))
+
+
+def _listed(found: Value | Sequence[Value]) -> Sequence[Value]:
+    return [found] if isinstance(found, SSAValue | ComplexValue) else found
+
+
+def _name_of(op: Operation) -> str:
+    """The name of an operation: that of its location, or else its kind."""
+    location = op.location
+    return location.desc.data if isinstance(location, NameLoc) else op.name.partition(".")[2]

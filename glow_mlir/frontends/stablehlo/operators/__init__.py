@@ -1,0 +1,1 @@
+"""Importers of the operations of StableHLO and CHLO, one file per family."""

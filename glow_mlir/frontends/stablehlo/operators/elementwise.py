@@ -1,0 +1,255 @@
+"""Operations on the elements of tensors of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned
+from glow_mlir.dialects.expressions import Tensor, floor, where
+from glow_mlir.dialects.glow_high.activations import SigmoidOp, TanhOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    AndOp,
+    BitShiftOp,
+    BitwiseAndOp,
+    BitwiseOrOp,
+    BitwiseXorOp,
+    DivOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    OrOp,
+    PowOp,
+    SubOp,
+    WhereOp,
+    XorOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import (
+    FLOAT_FUNCTIONS,
+    AbsOp,
+    BitCastOp,
+    BitwiseNotOp,
+    IsInfOp,
+    IsNanOp,
+    NegOp,
+    NotOp,
+    ReciprocalOp,
+    SignOp,
+)
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
+
+FUNCTIONS: Mapping[str, type[HighOp]] = {
+    "abs": AbsOp,
+    "ceil": FLOAT_FUNCTIONS["ceil"],
+    "cosine": FLOAT_FUNCTIONS["cos"],
+    "exponential": FLOAT_FUNCTIONS["exp"],
+    "exponential_minus_one": FLOAT_FUNCTIONS["expm1"],
+    "floor": FLOAT_FUNCTIONS["floor"],
+    "log": FLOAT_FUNCTIONS["log"],
+    "log_plus_one": FLOAT_FUNCTIONS["log1p"],
+    "logistic": SigmoidOp,
+    "negate": NegOp,
+    "round_nearest_even": FLOAT_FUNCTIONS["round_even"],
+    "sign": SignOp,
+    "sine": FLOAT_FUNCTIONS["sin"],
+    "sqrt": FLOAT_FUNCTIONS["sqrt"],
+    "tan": FLOAT_FUNCTIONS["tan"],
+    "tanh": TanhOp,
+    **{f"chlo.{word}": FLOAT_FUNCTIONS[word] for word in "acos acosh asin asinh atan atanh cosh erf sinh tan".split()},
+}
+"""Operation → the operator with the same meaning."""
+
+PAIRS: Mapping[str, type[HighOp]] = {
+    "add": AddOp,
+    "subtract": SubOp,
+    "multiply": MulOp,
+    "divide": DivOp,
+    "maximum": MaxOp,
+    "minimum": MinOp,
+    "power": PowOp,
+}
+"""Operation on numbers → the operator with the same meaning."""
+
+TRUTH_VALUES: Mapping[str, type[HighOp]] = {
+    "add": OrOp,
+    "multiply": AndOp,
+    "maximum": OrOp,
+    "minimum": AndOp,
+    "and": AndOp,
+    "or": OrOp,
+    "xor": XorOp,
+}
+"""Operation on truth values → the operator with the same meaning."""
+
+BITS: Mapping[str, type[HighOp]] = {"and": BitwiseAndOp, "or": BitwiseOrOp, "xor": BitwiseXorOp}
+"""Operation on the bits of integers → the operator with the same meaning."""
+
+COMPARISONS: Mapping[str, type[HighOp]] = {
+    "EQ": EqualOp,
+    "LT": LessOp,
+    "LE": LessOrEqualOp,
+    "GT": GreaterOp,
+    "GE": GreaterOrEqualOp,
+}
+"""Direction of a comparison → operator."""
+
+
+@stablehlo_operator(*FUNCTIONS)
+def function(node: StablehloNode) -> SSAValue:
+    """A function of one number."""
+    kind = node.kind.removeprefix("stablehlo.")
+    return node.emit(FUNCTIONS[kind], node.input())
+
+
+@stablehlo_operator("not")
+def not_(node: StablehloNode) -> SSAValue:
+    """The opposite of truth values, or the bits of integers flipped."""
+    return node.emit(NotOp if is_bool(element_of(node.input())) else BitwiseNotOp, node.input())
+
+
+@stablehlo_operator(*PAIRS, *BITS)
+def pair(node: StablehloNode) -> SSAValue:
+    """An operator on two numbers, the bits of two integers, or two truth values."""
+    kind = node.kind.removeprefix("stablehlo.")
+    one, other = node.inputs()
+    operators = TRUTH_VALUES if is_bool(element_of(one)) else {**PAIRS, **BITS}
+    if kind not in operators:
+        raise node.unsupported("of truth values is not supported")
+    return node.emit(operators[kind], one, other)
+
+
+@stablehlo_operator("remainder")
+def remainder(node: StablehloNode) -> SSAValue:
+    """The remainder of a division that rounds to zero."""
+    return node.emit(ModOp, *node.inputs(), fmod=1)
+
+
+@stablehlo_operator("rsqrt")
+def rsqrt(node: StablehloNode) -> SSAValue:
+    """1 / √x."""
+    return node.emit(ReciprocalOp, node.emit(FLOAT_FUNCTIONS["sqrt"], node.input()))
+
+
+@stablehlo_operator("cbrt")
+def cbrt(node: StablehloNode) -> SSAValue:
+    """The cube root: a power of the magnitude, and one step of Newton's method."""
+    x = node.input()
+    magnitude = node.emit(AbsOp, x)
+    root = node.emit(PowOp, magnitude, node.number(1 / 3, x))
+
+    def improved(root: Tensor, magnitude: Tensor, x: Tensor) -> Tensor:
+        step = (root - magnitude / (root * root)) * (1 / 3)
+        better = where((magnitude > 0.0) & (magnitude < float("inf")), root - step, magnitude)
+        return where(x < 0.0, -better, where(x > 0.0, better, x))
+
+    formulas = node.formulas
+    return formulas.value(improved(formulas.of(root), formulas.of(magnitude), formulas.of(x)))
+
+
+@stablehlo_operator("round_nearest_afz")
+def round_nearest_afz(node: StablehloNode) -> SSAValue:
+    """The nearest integer, halves away from zero."""
+    x = node.formulas.of(node.input())
+    whole = floor(abs(x))
+    rounded = where(abs(x) - whole >= 0.5, whole + 1.0, whole)
+    return node.formulas.value(where(x < 0.0, -rounded, rounded))
+
+
+@stablehlo_operator("is_finite")
+def is_finite(node: StablehloNode) -> SSAValue:
+    """Whether a number is neither infinite nor NaN."""
+    x = node.input()
+    return node.emit(NotOp, node.emit(OrOp, node.emit(IsInfOp, x), node.emit(IsNanOp, x)))
+
+
+@stablehlo_operator("compare")
+def compare(node: StablehloNode) -> SSAValue:
+    """A comparison; one of the total order of floats compares their bits."""
+    direction, order = (node.properties.get(name) for name in ("comparison_direction", "compare_type"))
+    one, other = node.inputs()
+    if order is not None and order.data == "TOTALORDER":  # pyright: ignore
+        one, other = (ordered_bits(node, value) for value in (one, other))
+    return compared(node, direction.data, one, other)  # pyright: ignore
+
+
+def compared(node: StablehloNode, direction: str, one: SSAValue, other: SSAValue) -> SSAValue:
+    """The comparison `EQ`, `NE`, `LT`, `LE`, `GT` or `GE` of two values."""
+    if direction == "NE":
+        return node.emit(NotOp, node.emit(EqualOp, one, other))
+    if is_bool(element_of(one)) and direction != "EQ":
+        one, other = (node.cast(value, IntegerType(8)) for value in (one, other))
+    return node.emit(COMPARISONS[direction], one, other)
+
+
+def ordered_bits(node: StablehloNode, value: SSAValue) -> SSAValue:
+    """Signed integers in the total order of floats of IEEE 754: -NaN, -∞, …, -0, 0, …, ∞, NaN."""
+    return flipped_bits(node, node.emit(BitCastOp, value, to=IntegerType(byte_width(element_of(value)) * 8)))
+
+
+def flipped_bits(node: StablehloNode, bits: SSAValue) -> SSAValue:
+    """Signed integers with all bits but the sign flipped where they are negative; its own inverse."""
+    width = byte_width(element_of(bits)) * 8
+    flipped = node.emit(BitwiseXorOp, bits, node.splat((1 << width - 1) - 1, bits))
+    is_negative = node.emit(LessOp, bits, node.splat(0, bits))
+    return node.emit(WhereOp, is_negative, flipped, bits)
+
+
+@stablehlo_operator("select", moves=False)
+def select(node: StablehloNode) -> SSAValue:
+    """Elements of one of two tensors; one truth value may choose a whole tensor."""
+    return node.emit(WhereOp, *node.inputs())
+
+
+@stablehlo_operator("clamp")
+def clamp(node: StablehloNode) -> SSAValue:
+    """Numbers limited to a range."""
+    low, value, high = node.inputs()
+    return node.emit(MinOp, node.emit(MaxOp, value, low), high)
+
+
+@stablehlo_operator("convert")
+def convert(node: StablehloNode) -> SSAValue:
+    """Numbers in another element type; floats are truncated to integers."""
+    return node.cast(node.input(), node.element())
+
+
+@stablehlo_operator("shift_left", "shift_right_arithmetic", "shift_right_logical")
+def shift(node: StablehloNode) -> SSAValue:
+    """Shifted bits; shifts by the width or more leave none."""
+    value, by = node.inputs()
+    element = element_of(value)
+    signed = IntegerType(byte_width(element) * 8)
+    wanted = element
+    if node.kind.endswith("logical") and not is_unsigned(element):
+        wanted = unsigned(element)
+    elif node.kind.endswith("arithmetic") and is_unsigned(element):
+        wanted = signed
+    shifted = node.emit(
+        BitShiftOp,
+        *(with_bits(node, item, wanted) for item in (value, by)),
+        direction="left" if node.kind.endswith("left") else "right",
+    )
+    return with_bits(node, shifted, element)
+
+
+def unsigned(element: object) -> IntegerType:
+    """The unsigned integers of the width of an element type."""
+    from xdsl.dialects.builtin import Signedness
+
+    return IntegerType(byte_width(element) * 8, Signedness.UNSIGNED)  # pyright: ignore
+
+
+def with_bits(node: StablehloNode, value: SSAValue, element: object) -> SSAValue:
+    """The same bits as another element type of the same width."""
+    return value if element_of(value) == element else node.emit(BitCastOp, value, to=element)  # pyright: ignore
