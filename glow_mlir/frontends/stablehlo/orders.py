@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from xdsl.ir import Block, SSAValue
 
 from glow_mlir.frontends.stablehlo.regions import Computation, Expression, argument, computation, operation
