@@ -32,6 +32,9 @@ CAPACITY = 1 << 30
 FACTOR = 16
 """The memory that reading may take, for each byte of a program."""
 
+_VHLO = b'"vhlo.'
+"""What the text of portable bytecode has that is not made to StableHLO."""
+
 _WHAT = "bytecode of StableHLO is read by jaxlib"
 
 
@@ -157,8 +160,13 @@ class _Reader:
         """The text of bytecode, of VHLO or of StableHLO."""
         with self._context:
             try:
-                module = self._stablehlo.deserialize_portable_artifact(self._context, data)
+                return self._printed(self._stablehlo.deserialize_portable_artifact(self._context, data))
             except Exception:
-                module = self._ir.Module.parse(data)
-            operation = module if hasattr(module, "get_asm") else module.operation
-            return operation.get_asm(print_generic_op_form=True, enable_debug_info=True).encode()
+                text = self._printed(self._ir.Module.parse(data))
+                if _VHLO in text:  # It is portable bytecode, and the first reader has the reason.
+                    raise
+                return text
+
+    def _printed(self, module: Any) -> bytes:
+        operation = module if hasattr(module, "get_asm") else module.operation
+        return operation.get_asm(print_generic_op_form=True, enable_debug_info=True).encode()
