@@ -22,7 +22,9 @@ class _TextAttr(Data[str]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
-        scanner = cast("Any", parser)  # xDSL reads attributes of unknown dialects so, and names these methods for itself.
+        scanner = cast(
+            "Any", parser
+        )  # xDSL reads attributes of unknown dialects so, and names these methods for itself.
         return scanner._parse_dialect_symbol_body() if scanner._current_token.text == "<" else ""
 
     def print_parameter(self, printer: Printer) -> None:
