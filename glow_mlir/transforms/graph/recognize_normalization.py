@@ -110,7 +110,7 @@ def _mean_of_sum(match: Match, emit: Emitter) -> SSAValue | None:
     """The mean of elements whose sum is divided by their number; `None` for another divisor."""
     x, axes = match.values["x"], match.axes or ()
     count = math.prod(shape_of(x)[axis] for axis in axes)
-    if not count or not math.isclose(match.numbers["factor"] * count, 1, rel_tol=1e-6):
+    if not math.isclose(match.numbers["factor"] * count, 1, rel_tol=1e-6):
         return None
     return emit(ReduceMeanOp, x, axes=axes, keepdims=True)
 
@@ -122,6 +122,7 @@ X, SCALE, BIAS, FACTOR, EPSILON = (
     Variable("factor"),
     Number("epsilon"),
 )
+SUM = Reduced(ReduceSumOp, X)
 MEAN = Shared("mean", mean(X))
 CENTRED = Shared("centred", X - MEAN)
 VARIANCES = (EPSILON + mean(CENTRED**2), EPSILON + mean(X**2) - MEAN**2, EPSILON + mean((X - MEAN) ** 2))
@@ -135,7 +136,7 @@ def _affine(inverse: Formula) -> Formula:
 
 
 PATTERNS: tuple[Recognition, ...] = (
-    Recognition("recognize-mean", (Reduced(ReduceSumOp, X) * Number("factor"),), _mean_of_sum),
+    Recognition("recognize-mean", (SUM * Number("factor"),), _mean_of_sum),
     Recognition(
         "recognize-layer-normalization",
         (

@@ -139,6 +139,7 @@ glow_high.func @mean(%x: tensor<2x6xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) 
   %seven = glow_high.splat {value = 7.0} : tensor<f32>
   %1 = glow_high.reduce_sum %x {axes = [1]} : tensor<2x1xf32>
   %2 = glow_high.div %1, %six : tensor<2x1xf32>
-  %3 = glow_high.div %1, %seven : tensor<2x1xf32>
-  glow_high.return %2, %3
+  %3 = glow_high.reduce_sum %x {axes = [1]} : tensor<2x1xf32>
+  %4 = glow_high.div %3, %seven : tensor<2x1xf32>
+  glow_high.return %2, %4
 }
