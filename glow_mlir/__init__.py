@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
+    from glow_mlir import jax as jax
     from glow_mlir import onnx_backend as onnx_backend
     from glow_mlir import torch as torch
     from glow_mlir import training as training
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from glow_mlir.generation.generator import Generator as Generator
     from glow_mlir.generation.transcriber import Transcriber as Transcriber
     from glow_mlir.host.host import Host as Host
+    from glow_mlir.jax.front_door import from_jax as from_jax
+    from glow_mlir.jax.front_door import from_keras as from_keras
     from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits as SpecializationLimits
@@ -108,6 +111,8 @@ _HOMES = {
     "create_and_register_allocator_v2": "glow_mlir.api.onnxruntime.allocators",
     "disable_telemetry_events": "glow_mlir.api.onnxruntime.process",
     "enable_telemetry_events": "glow_mlir.api.onnxruntime.process",
+    "from_jax": "glow_mlir.jax.front_door",
+    "from_keras": "glow_mlir.jax.front_door",
     "from_torch": "glow_mlir.torch.front_door",
     "get_all_providers": "glow_mlir.api.onnxruntime.providers",
     "get_available_providers": "glow_mlir.api.onnxruntime.providers",
@@ -115,6 +120,7 @@ _HOMES = {
     "get_device": "glow_mlir.api.onnxruntime.devices",
     "get_version_string": "glow_mlir.api.onnxruntime.process",
     "has_collective_ops": "glow_mlir.api.onnxruntime.process",
+    "jax": "glow_mlir.jax",
     "kernel": "glow_mlir.kernels.kernel",
     "load_bundle": "glow_mlir.api.onnxruntime.bundle_session",
     "onnx_backend": "glow_mlir.onnx_backend",

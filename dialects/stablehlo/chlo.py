@@ -37,7 +37,7 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
         "comparison_direction:chlo_direction broadcast_dimensions:i64s? compare_type:chlo_comparison?",
     ),
     operation("chlo.broadcast_select", "pred on_true on_false"),
-    operation("chlo.constant", "", "value:dense"),
+    operation("chlo.constant", "", "value:elements"),
     operation("chlo.constant_like", "operand", "value:any"),
     operation("chlo.top_k", "operand", "k:i64", "values indices"),
     operation(

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     FloatAttr,
@@ -19,6 +20,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
+    BaseAttr,
+
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     IRDLOperation,
@@ -38,37 +41,42 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.stablehlo import attributes
+from glow_mlir.dialects.stablehlo.forms import FORMS
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATTRIBUTES: Mapping[str, Any] = {
-    "i64": IntegerAttr,
-    "bool": IntegerAttr,
-    "i64s": DenseArrayBase,
-    "bools": DenseArrayBase,
-    "dense": DenseIntOrFPElementsAttr,
-    "float": FloatAttr,
-    "string": StringAttr,
-    "list": ArrayAttr,
-    "dict": DictionaryAttr,
+    "i64": BaseAttr(IntegerAttr),
+    "bool": BaseAttr(IntegerAttr),
+    "i64s": BaseAttr(DenseArrayBase),
+    "bools": BaseAttr(DenseArrayBase),
+    "dense": BaseAttr(DenseIntOrFPElementsAttr),
+    "elements": BaseAttr(DenseIntOrFPElementsAttr) | BaseAttr(DenseResourceAttr),
+    "float": BaseAttr(FloatAttr),
+    "string": BaseAttr(StringAttr),
+    "list": BaseAttr(ArrayAttr),
+    "dict": BaseAttr(DictionaryAttr),
     "symbol": FlatSymbolRefAttrConstr,
     "any": AnyAttr(),
-    "direction": attributes.ComparisonDirectionAttr,
-    "comparison": attributes.ComparisonTypeAttr,
-    "chlo_direction": attributes.ChloComparisonDirectionAttr,
-    "chlo_comparison": attributes.ChloComparisonTypeAttr,
-    "dot": attributes.DotAttr,
-    "dot_algorithm": attributes.DotAlgorithmAttr,
-    "conv": attributes.ConvAttr,
-    "gather": attributes.GatherAttr,
-    "scatter": attributes.ScatterAttr,
-    "ragged_dot": attributes.RaggedDotAttr,
-    "channel": attributes.ChannelHandleAttr,
-    "fft_type": attributes.FftTypeAttr,
-    "transpose": attributes.TransposeAttr,
-    "rng_algorithm": attributes.RngAlgorithmAttr,
-    "rng_distribution": attributes.RngDistributionAttr,
+    "direction": BaseAttr(attributes.ComparisonDirectionAttr),
+    "comparison": BaseAttr(attributes.ComparisonTypeAttr),
+    "chlo_direction": BaseAttr(attributes.ChloComparisonDirectionAttr),
+    "chlo_comparison": BaseAttr(attributes.ChloComparisonTypeAttr),
+    "dot": BaseAttr(attributes.DotAttr),
+    "dot_algorithm": BaseAttr(attributes.DotAlgorithmAttr),
+    "conv": BaseAttr(attributes.ConvAttr),
+    "gather": BaseAttr(attributes.GatherAttr),
+    "scatter": BaseAttr(attributes.ScatterAttr),
+    "ragged_dot": BaseAttr(attributes.RaggedDotAttr),
+    "channel": BaseAttr(attributes.ChannelHandleAttr),
+    "fft_type": BaseAttr(attributes.FftTypeAttr),
+    "transpose": BaseAttr(attributes.TransposeAttr),
+    "rng_algorithm": BaseAttr(attributes.RngAlgorithmAttr),
+    "rng_distribution": BaseAttr(attributes.RngDistributionAttr),
 }
 """The kinds of properties in the tables of operations."""
+
+_TYPE = BaseAttr(TypeAttribute)
+"""The constraint of operands and results, whose types are what the checks of an operation say."""
 
 Check = Callable[[Operation], None]
 """Verifies an operation; raises `VerifyException`."""
@@ -87,7 +95,7 @@ class StablehloOp(IRDLOperation):
 
 def _declare(word: str, one: Callable[..., Any], several: Callable[..., Any], maybe: Callable[..., Any]) -> Any:
     """The definition for `name`, `name*` (any number) or `name?` (one or none)."""
-    return {"*": several, "?": maybe}.get(word[-1], one)(TypeAttribute)
+    return {"*": several, "?": maybe}.get(word[-1], one)(_TYPE)
 
 
 def operation(
@@ -134,6 +142,9 @@ def operation(
         key, kind = word.rstrip("?").split(":")
         define: Any = opt_prop_def if word.endswith("?") else prop_def
         members[_field(key)] = define(ATTRIBUTES[kind], prop_name=key)
+    if (form := FORMS.get(name)) is not None:
+        members["parse"] = classmethod(lambda cls, parser: form.parse(cls, parser))
+        members["print"] = lambda op, printer: form.print(op, printer)
     title = "".join(part.title() for part in name.partition(".")[2].replace("-", "_").split("_"))
     return op_definition(type(f"{title}Op", (StablehloOp,), members))
 

@@ -57,7 +57,7 @@ OPERATIONS: tuple[type[StablehloOp], ...] = (
     operation("stablehlo.clamp", "min operand max"),
     operation("stablehlo.reduce_precision", "operand", "exponent_bits:i64 mantissa_bits:i64", "result", "", same_types),
     # Constants
-    operation("stablehlo.constant", "", "value:dense"),
+    operation("stablehlo.constant", "", "value:elements"),
     operation("stablehlo.iota", "", "iota_dimension:i64"),
     operation("stablehlo.dynamic_iota", "output_shape", "iota_dimension:i64"),
     # Shapes and parts

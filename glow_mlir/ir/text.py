@@ -28,16 +28,18 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import Parser, ParserState
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
+from glow_mlir.ir.dense_text import DenseParser, HexLexer, hex_text
 from glow_mlir.ir.graph_regions import is_graph
+from glow_mlir.ir.location_text import LocationParser
 from glow_mlir.ir.locations import Lines, TextOffset, keep_positions, location_name, position_of, source_location
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
@@ -47,13 +49,17 @@ from glow_mlir.support.files import is_node, replaced
 WEIGHTS_SUFFIX = ".weights"
 
 
-class StringLexer(MLIRLexer):
+class StringLexer(HexLexer):
     """xDSL's lexer without its exponential backtracking on unterminated strings."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
-class LocatingParser(Parser):
+_TENSOR = re.compile(r"tensor<(?:[0-9?]+x)*[a-z]+[0-9]*>")
+"""The type of a tensor without an encoding, of a builtin element type."""
+
+
+class LocatingParser(DenseParser, LocationParser):
     """
     A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
     position in the text.
@@ -65,6 +71,8 @@ class LocatingParser(Parser):
         self.file_positions: dict[Operation, TextOffset] = {}
         """Positions of operations with explicit locations."""
         self._begin = 0
+        self._tensors: dict[str, TypeAttribute] = {}
+        """Types of tensors, by their text: most are repeated."""
         self._file = StringAttr(name)
         self.lines = Lines(name, text)
 
@@ -92,6 +100,20 @@ class LocatingParser(Parser):
             near = get_close_matches(name, _similar_operations(name, self.ctx), n=1)
             reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
             self.raise_error(reason, at, at + len(name))
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        begin = self._current_token.span.start
+        match = _TENSOR.match(self.lexer.input.content, begin)
+        if match is None:
+            return super().parse_optional_type()
+        found = self._tensors.get(match.group())
+        if found is None:
+            found = super().parse_optional_type()
+            if found is not None and self.pos >= match.end():
+                self._tensors[match.group()] = found
+            return found
+        self._resume_from(match.end())
+        return found
 
     def parse_optional_str_literal(self) -> str | None:
         # xDSL writes non-ASCII letters as their bytes, and reads these only as bytes.
@@ -154,6 +176,9 @@ class ModulePrinter(Printer):
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
+        if digits := hex_text(attribute):
+            self.print_string(digits)
+            return
         super().print_attribute(cast(Attribute, attribute))
 
 
@@ -392,7 +417,8 @@ def decoded(data: bytes, file: str) -> str:
     kind = kind_of(data[:NEAR], file)
     if b"\0" not in data and not (kind and kind.is_text):
         try:
-            return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+            text = data.decode("utf-8-sig")
+            return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         except UnicodeDecodeError:
             pass
     if kind is None:

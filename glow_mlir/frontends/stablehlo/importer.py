@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
 from importlib import import_module
 
 import numpy as np
-from xdsl.dialects.builtin import ComplexType, DictionaryAttr, ModuleOp, NameLoc, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ComplexType,
+    DenseResourceAttr,
+    DictionaryAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    TensorType,
+)
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import NUMPY_NAMES
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
-from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value
+from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value, of_parts, parts_of_array
+from glow_mlir.support.dataclass import dataclass
 
 FAMILIES = (
     "bits",
@@ -25,35 +35,54 @@ FAMILIES = (
     "control_flow",
     "data_movement",
     "elementwise",
+    "gathers",
     "products",
     "reductions",
+    "scatters",
+    "sorts",
     "special_functions",
+    "windows",
 )
 """The modules with importers of operations."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of a program beside its text."""
+
+    constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
+    """The arguments of the entry that are constants, by number."""
+    resources: Sequence[np.ndarray] = ()
+    """The constants that the text leaves out, in its order."""
+    inputs: Sequence[str] = ()
+    """The names of the entry's arguments, where the text has none."""
+    outputs: Sequence[str] = ()
+    """The names of its results."""
 
 
 def import_stablehlo(
     module: ModuleOp,
     entry: str = "main",
-    constants: Mapping[int, np.ndarray] | None = None,
+    given: Given | None = None,
     pool: ConstantPool | None = None,
     name: str = "main",
 ) -> ModuleOp:
     """
     The module of `glow_high` of a program: its function `entry` becomes the function `name`.
 
-    Arguments with these numbers become `constants`; other ones are inputs, with the names that the program gives them.
+    Arguments that are no constants are inputs, with the names that the program gives them, unless other ones are given.
 
     Raises `UnsupportedError` with all operations that are not supported, and `ModelError` for a damaged program.
     """
     for family in FAMILIES:
         import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
     function = entry_of(module, entry)
-    inputs, outputs = input_names(function), output_names(function)
+    given = given or Given()
+    inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
     results_of = zip(outputs, function.function_type.outputs, strict=True)
     builder = ModuleBuilder(frozenset(part for pair in results_of for part, _ in border(*pair)), pool)
-    program = Program(builder, functions_of(module))
-    arguments = _arguments(function, inputs, builder, constants or {})
+    program = Program(builder, functions_of(module), _resources(module, given.resources))
+    arguments = _arguments(function, inputs, builder, given.constants)
     results: list[Value] = []
     with suppress(UnfinishedError):
         results = program.run(function.body.block, arguments)
@@ -61,6 +90,18 @@ def import_stablehlo(
     for output, value in zip(outputs, results, strict=True):
         _add_output(builder, output, value)
     return builder.finish(name)
+
+
+def _resources(module: ModuleOp, arrays: Sequence[np.ndarray]) -> dict[Operation, np.ndarray]:
+    """The value of each constant that the text leaves out; raises `ModelError` if there are not as many arrays."""
+    left_out = [
+        op
+        for op in module.walk()
+        if op.name == "stablehlo.constant" and isinstance(op.properties.get("value"), DenseResourceAttr)
+    ]
+    if len(left_out) != len(arrays):
+        raise ModelError(f"the program leaves out {len(left_out)} constants, and has {len(arrays)}")
+    return dict(zip(left_out, arrays, strict=True))
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
@@ -113,13 +154,8 @@ def _arguments(
             parts = [builder.constant(array, name, named_location(name)) for array in arrays]
         else:
             parts = [given[part] for part, _ in border(name, argument.type)]
-        found.append(ComplexValue(*parts) if len(parts) > 1 else parts[0])
+        found.append(of_parts(parts))
     return found
-
-
-def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
-    """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
-    return [array.real.copy(), array.imag.copy()] if array.dtype.kind == "c" else [array]
 
 
 def _add_output(builder: ModuleBuilder, name: str, value: Value) -> None:

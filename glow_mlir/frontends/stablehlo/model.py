@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -15,8 +15,8 @@ from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.stablehlo.importer import border, entry_of, import_stablehlo, input_names, output_names
-from glow_mlir.frontends.stablehlo.parser import ProgramParser
+from glow_mlir.frontends.stablehlo.importer import Given, border, entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.ir.text import LocatingParser
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
@@ -28,12 +28,16 @@ class StablehloModel:
     """
     A program; `glow_mlir.InferenceSession` takes it.
 
-    `source` is its text. Arguments of its function `entry` with these numbers are `constants`.
+    `source` is its text. Arguments of its function `entry` with these numbers are `constants`. `resources` are the
+    constants that the text leaves out, in its order; `inputs` and `outputs` are names that it does not have itself.
     """
 
     source: bytes
     constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
     entry: str = "main"
+    resources: tuple[np.ndarray, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """What it is."""
@@ -47,16 +51,31 @@ class StablehloModel:
         context = Context(allow_unregistered=True)
         for dialect in (Builtin, Func, STABLEHLO, CHLO):
             context.load_dialect(dialect)
-        return ProgramParser(context, self.source.decode()).parse_module()
+        return LocatingParser(context, self.source.decode(), str(self)).parse_module()
+
+    def told(self, program: ModuleOp) -> None:
+        """Take the operations of the text from who has them, so that it need not be read."""
+        vars(self)["program"] = program
+
+    def __reduce__(self) -> tuple[type[StablehloModel], tuple[object, ...]]:
+        """Read the text again in another process."""
+        return StablehloModel, (self.source, self.constants, self.entry, self.resources, self.inputs, self.outputs)
 
     @property
     def identity(self) -> str:
         """A digest of its text and its constants."""
         digest = hashlib.sha256(self.source)
-        for number, array in sorted(self.constants.items()):
+        for number, array in (*sorted(self.constants.items()), *enumerate(self.resources)):
             digest.update(f"{number} {array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-        return f"stablehlo {self.entry} {digest.hexdigest()}"
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        digest.update(repr((self.entry, sorted(self.constants), self.inputs, self.outputs)).encode())
+        return f"stablehlo {digest.hexdigest()}"
+
+    @property
+    def _names(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of arguments and results."""
+        function = entry_of(self.program, self.entry)
+        return self.inputs or input_names(function), self.outputs or output_names(function)
 
     def free_dimensions(self) -> list[str]:
         """The labels of its free dimensions: none."""
@@ -65,8 +84,9 @@ class StablehloModel:
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
         """Inputs and outputs."""
         function: FuncOp = entry_of(self.program, self.entry)
-        inputs = zip(input_names(function), function.function_type.inputs, strict=True)
-        outputs = zip(output_names(function), function.function_type.outputs, strict=True)
+        names = self._names
+        inputs = zip(names[0], function.function_type.inputs, strict=True)
+        outputs = zip(names[1], function.function_type.outputs, strict=True)
         return Signature(
             tuple(part for number, item in enumerate(inputs) if number not in self.constants for part in _parts(*item)),
             tuple(part for item in outputs for part in _parts(*item)),
@@ -87,7 +107,8 @@ class StablehloModel:
         """
         if dimensions or values:
             raise OptionError("a StableHLO program has no free dimensions", hint="its sizes are those of its text")
-        return import_stablehlo(self.program, self.entry, self.constants, name=name)
+        given = Given(self.constants, self.resources, *self._names)
+        return import_stablehlo(self.program, self.entry, given, name=name)
 
 
 def _parts(name: str, type_: Attribute) -> list[Argument]:

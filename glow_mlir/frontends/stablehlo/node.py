@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import TypeVar
 
+import numpy as np
 from xdsl.dialects.builtin import (
     ComplexType,
     DenseArrayBase,
@@ -43,6 +44,17 @@ class ComplexValue:
 
 Value = SSAValue | ComplexValue
 """What a value of StableHLO is in `glow_high`."""
+
+
+def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
+    """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
+    return [array.real.copy(), array.imag.copy()] if array.dtype.kind == "c" else [array]
+
+
+def of_parts(parts: Sequence[SSAValue]) -> Value:
+    """The value of one part, or the complex numbers of two."""
+    return ComplexValue(*parts) if len(parts) > 1 else parts[0]
+
 
 Importer = Callable[["StablehloNode"], "Value | Sequence[Value]"]
 """Emits the operators of an operation, and returns its results."""
@@ -88,7 +100,9 @@ class Program:
     """A program under import: its functions, and the value of each of its values."""
 
     builder: ModuleBuilder
-    functions: dict[str, FuncOp]
+    functions: Mapping[str, FuncOp]
+    resources: Mapping[Operation, np.ndarray] = field(default_factory=dict[Operation, np.ndarray])
+    """The constants that the program's text leaves out."""
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     depth: int = 0
     is_vectorized: bool = False
@@ -212,6 +226,13 @@ class StablehloNode(NodeBuilder):
     def inputs(self, first: int = 0, last: int | None = None) -> list[SSAValue]:
         """Operands from position `first` on, in front of `last`."""
         return [self.input(position) for position in range(self.count)[first:last]]
+
+    def known_values(self, *values: SSAValue) -> list[SSAValue]:
+        """Values of the program in `glow_high`; raises `UnsupportedError` for complex numbers."""
+        found = [self.program.values[value] for value in values]
+        if any(isinstance(value, ComplexValue) for value in found):
+            raise self.unsupported("of complex numbers is not supported")
+        return [value for value in found if isinstance(value, SSAValue)]
 
     def complex(self, real: Value, imaginary: Value) -> ComplexValue:
         """Complex numbers of two parts."""

@@ -14,13 +14,16 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
 from glow_mlir.support.symbols import Sizes
 
 
 @stablehlo_operator("constant", "chlo.constant")
 def constant(node: StablehloNode) -> Value:
     """A constant; one of equal elements is a splat."""
+    if node.op in node.program.resources:
+        parts = map(node.constant, parts_of_array(node.program.resources[node.op]))
+        return of_parts(list(parts))
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
     element = node.element()

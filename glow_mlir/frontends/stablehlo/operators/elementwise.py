@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
 from glow_mlir.dialects.expressions import Tensor, equal, floor, maximum, where
-from glow_mlir.dialects.glow_high.activations import SigmoidOp, TanhOp
+from glow_mlir.dialects.glow_high.activations import GeluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -48,6 +48,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
     SignOp,
 )
 from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.frontends.stablehlo.activations import gelu_operand
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
@@ -125,6 +126,8 @@ def pair(node: StablehloNode) -> SSAValue:
     """An operator on two numbers, the bits of two integers, or two truth values."""
     kind = node.kind.removeprefix("stablehlo.")
     one, other = node.inputs()
+    if kind == "multiply" and (operand := gelu_operand(node.op)) is not None:
+        return node.emit(GeluOp, *node.known_values(operand))
     operators = TRUTH_VALUES if is_bool(element_of(one)) else {**PAIRS, **BITS}
     if kind not in operators:
         raise node.unsupported("of truth values is not supported")
@@ -232,8 +235,12 @@ def compared(node: StablehloNode, direction: str, one: SSAValue, other: SSAValue
 
 def ordered_bits(node: StablehloNode, value: SSAValue) -> SSAValue:
     """Signed integers in the total order of floats of IEEE 754: -NaN, -∞, …, -0, 0, …, ∞, NaN."""
-    width = byte_width(element_of(value)) * 8
-    bits = node.emit(BitCastOp, value, to=IntegerType(width))
+    return flipped_bits(node, node.emit(BitCastOp, value, to=IntegerType(byte_width(element_of(value)) * 8)))
+
+
+def flipped_bits(node: StablehloNode, bits: SSAValue) -> SSAValue:
+    """Signed integers with all bits but the sign flipped where they are negative; its own inverse."""
+    width = byte_width(element_of(bits)) * 8
     flipped = node.emit(BitwiseXorOp, bits, node.splat((1 << width - 1) - 1, bits))
     is_negative = node.emit(LessOp, bits, node.splat(0, bits))
     return node.emit(WhereOp, is_negative, flipped, bits)

@@ -1,0 +1,73 @@
+"""A function of JAX that this compiler has compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.jax.lowering import Lowered, host_array
+
+if TYPE_CHECKING:
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+
+ALIGNMENT = 64
+"""The alignment in bytes of memory that XLA takes over."""
+
+MIN_SHARED = 1 << 16
+"""The number of bytes from which a copy takes longer than the exchange by DLPack."""
+
+
+class CompiledFunction:
+    """Call a compiled function with pytrees of arrays of JAX or numpy; results are arrays of JAX."""
+
+    def __init__(self, lowered: Lowered, options: Mapping[str, Any]) -> None:
+        from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+
+        self._lowered = lowered
+        self.session: InferenceSession = InferenceSession(lowered.model, **options)
+        """The session that computes; its inputs are the leaves of the arguments."""
+        self._names = [item.name for item in self.session.get_inputs()]
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """
+        Call the function.
+
+        Raises `InputError` for arguments whose tree, shapes or element types are not those that it was compiled for.
+        """
+        own = {name: value for name, value in keywords.items() if name not in self._lowered.static}
+        leaves, tree = jax.tree.flatten((arguments, own))
+        if tree != self._lowered.arguments:
+            hint = "call from_jax again with such arguments as examples"
+            raise InputError(f"the arguments are {tree}, not {self._lowered.arguments}", hint=hint)
+        arrays = [self._array(*item) for item in zip(self._names, leaves, self._lowered.types, strict=True)]
+        results = self.session.run(None, dict(zip(self._names, arrays, strict=True)))
+        return jax.tree.unflatten(self._lowered.results, map(jax_array, results))
+
+    def _array(self, name: str, value: Any, expected: Any) -> np.ndarray:
+        """The array of a leaf; Python's numbers get the element type that the program has."""
+        array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
+        if array.dtype != expected.dtype and not hasattr(value, "dtype"):
+            array = array.astype(expected.dtype)
+        if array.shape != expected.shape or array.dtype != expected.dtype:
+            found, wanted = f"{array.dtype}{list(array.shape)}", f"{expected.dtype}{list(expected.shape)}"
+            raise InputError(
+                f"argument '{name}' is {found}, not {wanted}", hint="call from_jax again with such examples"
+            )
+        return array
+
+    @cached_property
+    def text(self) -> str:
+        """The program in StableHLO."""
+        return self._lowered.model.source.decode()
+
+
+def jax_array(array: np.ndarray) -> jax.Array:
+    """An array of JAX with the content of a result, whose memory it takes over where XLA's alignment allows that."""
+    if array.nbytes >= MIN_SHARED and not array.ctypes.data % ALIGNMENT and array.dtype.isbuiltin == 1:
+        return jax.dlpack.from_dlpack(array)
+    return jax.numpy.asarray(array)

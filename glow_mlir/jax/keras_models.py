@@ -1,0 +1,39 @@
+"""Models of Keras as functions of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from glow_mlir.errors import OptionError
+
+
+def function_of(model: Any, examples: Sequence[Any]) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
+    """
+    A model in the mode of inference as a function of its variables and inputs, those variables, and inputs to trace it.
+
+    Without `examples`, inputs are those that the model declares; sizes that it leaves open are 1.
+    """
+    if not examples and not model.built:
+        raise OptionError("the model is not built yet", hint="give from_keras inputs such as those of a call")
+    inputs = tuple(examples) or tuple(_example(item) for item in jax.tree.leaves(model.inputs))
+    if not model.built:
+        model(*inputs)
+    variables = (
+        [item.value for item in model.trainable_variables],
+        [item.value for item in model.non_trainable_variables],
+    )
+
+    def function(variables: Any, *inputs: Any) -> Any:
+        trained, others = variables
+        given = inputs[0] if len(inputs) == 1 or not isinstance(model.inputs, list) else list(inputs)
+        return model.stateless_call(trained, others, given, training=False)[0]
+
+    return function, variables, inputs
+
+
+def _example(item: Any) -> jax.ShapeDtypeStruct:
+    """The shape of an input that a model declares."""
+    return jax.ShapeDtypeStruct([1 if size is None else size for size in item.shape], item.dtype)

@@ -1,0 +1,118 @@
+"""Functions of JAX as StableHLO programs, with the arrays that they close over beside the text."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from glow_mlir.errors import GlowError, ModelError
+from glow_mlir.frontends.stablehlo.model import StablehloModel
+from glow_mlir.jax.constants import MAX_PRINTED, left_out
+from glow_mlir.jax.program import operations_of
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function as a program, and how its arguments and results become lists of arrays."""
+
+    model: StablehloModel
+    arguments: Any
+    """The tree of the arguments of a call: positional ones, and those by name."""
+    types: Sequence[Any]
+    """The shape and the element type of each leaf of the arguments."""
+    results: Any
+    """The tree of the results."""
+    static: Mapping[str, Any]
+    """The arguments that the program is compiled for."""
+    signature: inspect.Signature | None
+
+
+def lowered(
+    function: Callable[..., Any],
+    examples: Sequence[Any],
+    params: Any,
+    keywords: Mapping[str, Any],
+    static_argnames: Sequence[str],
+) -> Lowered:
+    """The program of a function for arguments like `examples`; raises `ModelError` for what JAX cannot trace."""
+    leading = () if params is None else (params,)
+    static = {name: keywords[name] for name in static_argnames if name in keywords}
+    rest = {name: value for name, value in keywords.items() if name not in static}
+    given = functools.partial(function, **static) if static else function
+    try:
+        traced = jax.jit(_plain(given), keep_unused=True).lower(*leading, *examples, **rest)
+        module = traced.compiler_ir(dialect="stablehlo")
+    except GlowError:
+        raise
+    except Exception as error:
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ModelError(f"JAX cannot trace the function: {first}", hint="jax.jit(function) shows where") from error
+    operation: Any = module.operation  # pyright: ignore
+    source = operation.get_asm(print_generic_op_form=True, large_elements_limit=MAX_PRINTED)
+    (positional, named), _ = traced.args_info, None
+    count = len(jax.tree.leaves(params)) if leading else 0
+    paths = jax.tree_util.tree_flatten_with_path((positional, named))[0]
+    types = [jax.ShapeDtypeStruct(info.shape, info.dtype) for _, info in paths]
+    constants = dict(enumerate(map(host_array, jax.tree.leaves(params)))) if leading else {}
+    names = _names(function, [path for path, _ in paths])
+    outputs = [_output(path) for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
+    model = StablehloModel(
+        source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
+    )
+    model.told(operations_of(operation))
+    tree = jax.tree.structure((positional[len(leading) :], named))
+    return Lowered(model, tree, types[count:], traced.out_tree, static, None)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that `jax.jit` takes, whatever `function` is."""
+
+    @functools.wraps(function, assigned=(), updated=())
+    def called(*positional: Any, **named: Any) -> Any:
+        return function(*positional, **named)
+
+    return called
+
+
+def host_array(value: Any) -> np.ndarray:
+    """The array of a leaf, without a copy where it is in this process; that of a key of random numbers is its data."""
+    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        value = jax.random.key_data(value)
+    if isinstance(value, jax.Array):
+        return np.asarray(value)
+    return np.asarray(value, jax.dtypes.canonicalize_dtype(np.result_type(value)))
+
+
+def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:
+    """The names of the leaves of arguments: `x`, `x['mask']`; `argument0` where a function tells no names."""
+    try:
+        parameters = [*inspect.signature(function).parameters]
+    except (TypeError, ValueError):
+        parameters = []
+    found: list[str] = []
+    for path in paths:
+        group, first, *inner = path
+        is_named = getattr(group, "idx", 0) == 1
+        position = getattr(first, "idx", 0)
+        known = position < len(parameters) and not is_named
+        own = first.key if is_named else parameters[position] if known else f"argument{position}"
+        found.append(f"{own}{jax.tree_util.keystr(tuple(inner))}")
+    return _apart(found)
+
+
+def _output(path: Any) -> str:
+    return f"result{jax.tree_util.keystr(path)}"
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Names of which no two are equal."""
+    found: list[str] = []
+    for number, name in enumerate(names):
+        found.append(name if name not in found else f"{name}_{number}")
+    return found
