@@ -9,13 +9,13 @@ from functools import cached_property
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
+from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.stablehlo.importer import Given, entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.frontends.stablehlo.importer import Given, border, entry_of, import_stablehlo, input_names, output_names
 from glow_mlir.ir.text import LocatingParser
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.dataclass import dataclass
@@ -88,8 +88,8 @@ class StablehloModel:
         inputs = zip(names[0], function.function_type.inputs, strict=True)
         outputs = zip(names[1], function.function_type.outputs, strict=True)
         return Signature(
-            tuple(_argument(*item) for number, item in enumerate(inputs) if number not in self.constants),
-            tuple(_argument(*item) for item in outputs),
+            tuple(part for number, item in enumerate(inputs) if number not in self.constants for part in _parts(*item)),
+            tuple(part for item in outputs for part in _parts(*item)),
             {},
         )
 
@@ -111,6 +111,8 @@ class StablehloModel:
         return import_stablehlo(self.program, self.entry, given, name=name)
 
 
-def _argument(name: str, type_: Attribute) -> Argument:
-    assert isinstance(type_, TensorType)
-    return Argument(name, name_of(numpy_dtype(type_.element_type)), tuple(type_.get_shape()))
+def _parts(name: str, type_: Attribute) -> list[Argument]:
+    return [
+        Argument(part, name_of(numpy_dtype(tensor_type.element_type)), tuple(tensor_type.get_shape()))
+        for part, tensor_type in border(name, type_)
+    ]
