@@ -131,7 +131,7 @@ glow_high.func @factors(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
 // A sum over the number of its elements is a mean; one over another number is not.
 
 // CHECK-LABEL: glow_high.func @mean(
-// CHECK:         %[[MEAN:.*]] = glow_high.reduce_mean %x {axes = [1]} : tensor<2x6xf32>
+// CHECK:         %[[MEAN:.*]] = glow_high.reduce_mean %x {axes = [1]} : tensor<2x1xf32>
 // CHECK:         %[[SUM:.*]] = glow_high.reduce_sum %x {axes = [1]}
 // CHECK:         glow_high.div %[[SUM]]
 glow_high.func @mean(%x: tensor<2x6xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
