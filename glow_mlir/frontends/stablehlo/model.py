@@ -61,7 +61,7 @@ class StablehloModel:
         """Read the text again in another process."""
         return StablehloModel, (self.source, self.constants, self.entry, self.resources, self.inputs, self.outputs)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A digest of its text and its constants."""
         digest = hashlib.sha256(self.source)
