@@ -145,16 +145,7 @@ class _Reader:
     def __init__(self) -> None:
         self._ir: Any = imported("jaxlib.mlir.ir", "jax", _WHAT)
         self._stablehlo: Any = imported("jaxlib.mlir.dialects.stablehlo", "jax", _WHAT)
-        chlo: Any = imported("jaxlib.mlir.dialects.chlo", "jax", _WHAT)
-        sdy: Any = imported("jaxlib.mlir.dialects.sdy", "jax", _WHAT)
-        self._context: Any = self._ir.Context()
-        with suppress(ImportError):  # Older ones register MLIR's own dialects with each context.
-            registry = self._ir.DialectRegistry()
-            import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-            self._context.append_dialect_registry(registry)
-        self._context.load_all_available_dialects()
-        for dialect in (self._stablehlo, chlo, sdy):
-            dialect.register_dialect(self._context)
+        self._context = new_mlir_context()
 
     def text(self, data: bytes) -> bytes:
         """The text of bytecode, of VHLO or of StableHLO."""
@@ -170,3 +161,17 @@ class _Reader:
     def _printed(self, module: Any) -> bytes:
         operation = module if hasattr(module, "get_asm") else module.operation
         return operation.get_asm(print_generic_op_form=True, enable_debug_info=True).encode()
+
+
+def new_mlir_context() -> Any:
+    """A context of jaxlib with the dialects of JAX's programs; raises `OptionError` where jaxlib is not installed."""
+    ir: Any = imported("jaxlib.mlir.ir", "jax", _WHAT)
+    context = ir.Context()
+    with suppress(ImportError):  # Older ones register MLIR's own dialects with each context.
+        registry = ir.DialectRegistry()
+        import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+        context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in ("stablehlo", "chlo", "sdy"):
+        imported(f"jaxlib.mlir.dialects.{dialect}", "jax", _WHAT).register_dialect(context)
+    return context
