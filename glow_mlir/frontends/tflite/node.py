@@ -18,6 +18,7 @@ from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_loca
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.tflite.file import CUSTOM, INTEGERS, Operator, Quantization, Tensor
 from glow_mlir.frontends.tflite.flatbuffer import Table
+from glow_mlir.frontends.tflite.flexbuffer import Value, read_flexbuffer
 from glow_mlir.frontends.tflite.variables import Variables
 from glow_mlir.ir.registry import Part
 from glow_mlir.support.dataclass import dataclass
@@ -96,6 +97,21 @@ class TfliteNode(NodeBuilder):
     def custom_options(self) -> bytes:
         """The options of a custom operator, in the form that it defines: mostly a flexbuffer. Empty without."""
         return self.operator.custom_options
+
+    @property
+    def custom_values(self) -> dict[str, Value]:
+        """The options of a custom operator that are a flexbuffer of a map; none if there are no options."""
+        found = read_flexbuffer(self.custom_options, self.name) if self.custom_options else {}
+        if not isinstance(found, dict):
+            raise self.unsupported(f"has options that are no map, but {found!r:.40}")
+        return found
+
+    def custom_real(self, key: str, default: float) -> float:
+        """A number of the options of a custom operator."""
+        found = self.custom_values.get(key, default)
+        if not isinstance(found, int | float):
+            raise self.unsupported(f"has the option '{key}' that is no number, but {found!r:.40}")
+        return float(found)
 
     @property
     def activation(self) -> str:
