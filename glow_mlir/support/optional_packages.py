@@ -13,6 +13,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "distributed": ("ray>=2.50,<3",),
     "generate": ("jinja2>=3.1.6,<4", "llguidance>=1.3,<2", "safetensors>=0.6,<1", "tokenizers>=0.22,<1"),
     "images": ("pillow>=11,<13",),
+    "litert": ("ai-edge-litert>=2.3,<3",),
     "lsp": ("pygls>=2,<3",),
     "opencl": ("pyopencl>=2026.1,<2027",),
     "serve": (

@@ -38,7 +38,9 @@ _NULL, _KEY, _STRING, _MAP, _VECTOR, _BLOB, _BOOL = 0, 4, 5, 9, 10, 25, 26
 _TYPED: Mapping[int, int] = {11: 1, 12: 2, 13: 3, 14: _KEY, 36: _BOOL}
 """Number of a type of vectors of one type → that type."""
 
-_FIXED: Mapping[int, tuple[int, int]] = {16 + 3 * (length - 2) + kind - 1: (kind, length) for length in (2, 3, 4) for kind in (1, 2, 3)}  # fmt: skip
+_FIXED: Mapping[int, tuple[int, int]] = {
+    13 + 3 * (length - 1) + kind - 1: (kind, length) for length in (2, 3, 4) for kind in (1, 2, 3)
+}
 """Number of a type of vectors of known length → the type of its elements, and the length."""
 
 

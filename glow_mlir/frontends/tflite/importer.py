@@ -136,7 +136,9 @@ class _GraphImport:
             raise UnsupportedError(f"operator {operator.kind} is not supported", node=operator.name, hint=hint)
         named = [self._graph.tensors[number] for number in (*operator.inputs, *operator.outputs) if number >= 0]
         if strings := [item.name for item in named if item.dtype == "string"]:
-            raise UnsupportedError(f"{operator.kind}: '{strings[0]}' has strings", node=operator.name, hint=STRINGS_HINT)
+            raise UnsupportedError(
+                f"{operator.kind}: '{strings[0]}' has strings", node=operator.name, hint=STRINGS_HINT
+            )
         if any(number >= 0 and not self._values.is_known(number) for number in operator.inputs):
             return  # An operator in front of it is not supported, and named.
         if self._is_resized:
@@ -162,7 +164,9 @@ class _GraphImport:
         tensors, file = self._values.tensors, self._graph.tensors
         known = (number for number in operator.inputs if number in self._values.values)
         grown = next((number for number in known if grown_axes(file[number].shape, tensors[number].shape)), None)
-        for number in operator.outputs if grown is not None else ():
+        if grown is None:
+            return
+        for number in operator.outputs:
             shape = followed(file[number], file[grown], tensors[grown].shape)
             tensors[number] = replace(tensors[number], shape=shape)
 

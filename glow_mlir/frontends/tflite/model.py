@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glow_mlir.errors import GlowError, OptionError
+from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.tflite.file import Tensor, TfliteFile
 from glow_mlir.frontends.tflite.names import Entry, entries_of
 from glow_mlir.runtime.cache import ContentIndex
@@ -49,10 +49,13 @@ class TfliteModel:
 
     @property
     def identity(self) -> str:
-        """A digest of its content."""
+        """A digest of its content; raises `ModelError` for a file that cannot be read."""
         if isinstance(self.source, bytes):
             return f"tflite {hashlib.sha256(self.source).hexdigest()}"
-        return f"tflite {ContentIndex().digest(self.source)}"
+        try:
+            return f"tflite {ContentIndex().digest(self.source)}"
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}", file=str(self.source)) from error
 
     @cached_property
     def _entries(self) -> list[Entry]:

@@ -61,7 +61,11 @@ def tflite_custom_operator(*names: str) -> Callable[[Function], Function]:
 
 @dataclass
 class GraphValues:
-    """The values of a graph under import: number of a tensor → its value, or the name of its variable."""
+    """
+    The values of a graph under import: number of a tensor → its value, or the name of its variable.
+
+    The `tensors` have the shapes of this import, also those with sizes that are known only at run time.
+    """
 
     builder: ModuleBuilder
     tensors: list[Tensor]

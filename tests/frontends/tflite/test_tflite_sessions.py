@@ -172,6 +172,11 @@ def test_a_damaged_archive_is_named() -> None:
         InferenceSession(bytes(data), threads=1).get_modelmeta()
 
 
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"gone\.tflite: cannot be read: No such file"):
+        InferenceSession(tmp_path / "gone.tflite")
+
+
 REFUSED = {
     "CUSTOM ethos-u": (TensorCase((2,)), "CUSTOM ethos-u is not supported.*Vela"),
     "CUSTOM Mystery": (TensorCase((2,)), "CUSTOM Mystery is not supported.*package"),
