@@ -31,8 +31,8 @@ def followed(result: Tensor, operand: Tensor, now: Sizes) -> Sizes:
     """
     The shape of a result whose operand has the shape `now` instead of that of the file.
 
-    Free axes of both correspond in their order, and grow alike: that is what a batch does. If their numbers differ,
-    axes at the same position correspond. An operator whose sizes follow another rule does not fit this shape, and fails.
+    Free axes of both correspond in their order, and grow alike, as a batch does. If their numbers differ, axes at the
+    same position correspond. An operator whose sizes follow another rule does not fit this shape, and fails.
     """
     pairs = list(zip(result.free_axes, operand.free_axes, strict=False))
     if len(result.free_axes) != len(operand.free_axes):
