@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import ONNX, TFLITE, kind_of_file
+from glow_mlir.support.file_kinds import ONNX, TFLITE, is_tflite, kind_of_file
 from glow_mlir.tools.arguments.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.arguments.run_arguments import (
     add_model_arguments,
@@ -97,10 +97,11 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     values = {name: np.array(numbers) for name, numbers in args.value}
     options = model_options(args)
-    if args.model.endswith(TFLITE):
+    if args.model.endswith(TFLITE) or (isinstance(source, bytes) and is_tflite(source)):
         from glow_mlir.frontends.tflite.model import TfliteModel
 
-        module = TfliteModel(Path(args.model)).module(options["dimensions"], values=values, name=args.name)
+        model = TfliteModel(source if isinstance(source, bytes) else Path(args.model))
+        module = model.module(options["dimensions"], values=values, name=args.name)
     else:
         with sizes_of_files():
             module = import_model(source, name=args.name, values=values, **options)

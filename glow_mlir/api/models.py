@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import TFLITE
+from glow_mlir.support.file_kinds import TFLITE, is_tflite
 from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
+    from glow_mlir.frontends.tflite.model import TfliteModel
+
 
 def accepted_model(model: Any) -> Any:
     """Normalize a model: paths to `Path`, bytes to `bytes`; raises `OptionError` for unsupported types."""
     if isinstance(model, bytes | bytearray | memoryview):
-        return bytes(cast("bytes | bytearray | memoryview", model))
+        data = bytes(cast("bytes | bytearray | memoryview", model))
+        return _tflite_model(data) if is_tflite(data) else data
     if isinstance(model, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", model))
         if "\0" in str(path):
@@ -31,7 +34,7 @@ def accepted_model(model: Any) -> Any:
     is_own = is_module or is_importable(model) or is_opened(model)
     if is_own or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
         return model
-    hint = "give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp"
+    hint = "give a path, the bytes of an ONNX or TensorFlow Lite model, a ModelProto or a ModuleOp"
     if hasattr(model, "state_dict"):
         hint = "glow_mlir.from_torch and glow_mlir.torch.exported take modules of PyTorch"
     raise OptionError(f"a model cannot be of the type '{type(model).__name__}'", hint=hint)
@@ -39,11 +42,13 @@ def accepted_model(model: Any) -> Any:
 
 def _opened(path: Path) -> Any:
     """The model of a file of TensorFlow Lite; other paths are unchanged."""
-    if path.suffix != TFLITE:
-        return path
+    return _tflite_model(path) if path.suffix == TFLITE else path
+
+
+def _tflite_model(source: Path | bytes) -> TfliteModel:
     from glow_mlir.frontends.tflite.model import TfliteModel
 
-    return TfliteModel(path)
+    return TfliteModel(source)
 
 
 def import_any(

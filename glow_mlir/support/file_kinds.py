@@ -53,6 +53,7 @@ _EXECUTORCH = Kind(b"ET12", "an ExecuTorch program", _SOURCE, offset=4)
 _OPENVINO = Kind(b"<?xml", "an OpenVINO model", _SOURCE, mark=b"<net", is_text=True)
 _KERAS_3 = Kind(b"PK\3\4", "a Keras model", _KERAS, mark=b"model.weights.h5")
 _EXPORTED = Kind(b"PK\3\4", "a program of torch.export", _PROGRAM, mark=b"archive_format")
+_TFLITE = Kind(b"TFL3", "a TensorFlow Lite model", f"a file of this kind is called {TFLITE}", offset=4)
 _HDF5 = Kind(b"\x89HDF", "an HDF5 file", _EXPORT)
 
 KINDS = (
@@ -75,7 +76,7 @@ KINDS = (
     Kind(b"ML\xefR", "bytecode of MLIR", "mlir-opt FILE prints it as text"),
     Kind(b"BC\xc0\xde", "bitcode of LLVM", "the ladder ends there: glow-opt --stop-after=llvm -t llvm"),
     Kind(b"\x1f\x8b", "compressed (gzip)", "gunzip FILE unpacks it"),
-    Kind(b"TFL3", "a TensorFlow Lite model", f"a file of this kind is called {TFLITE}", offset=4),
+    _TFLITE,
     _HDF5,
     _GGUF,
     _EXECUTORCH,
@@ -131,6 +132,11 @@ def kind_of_file(path: Path) -> Kind | None:
             return kind_of(file.read(NEAR), str(path))
     except OSError:
         return None
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether those bytes begin a model of TensorFlow Lite."""
+    return _TFLITE.fits(data)
 
 
 def _is_text(data: bytes) -> bool:
