@@ -22,6 +22,8 @@ class Lowered:
     """A function as a program, and how its arguments and results become lists of arrays."""
 
     model: StablehloModel
+    text: str
+    """The program in generic form; constants of more than `MAX_PRINTED` elements are left out."""
     arguments: Any
     """The tree of the arguments of a call: positional ones, and those by name."""
     types: Sequence[Any]
@@ -67,7 +69,7 @@ def lowered(
     )
     model.told(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
-    return Lowered(model, tree, types[count:], traced.out_tree, static, None)
+    return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import Func
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from glow_mlir.dialects.stablehlo.dialect import CHLO, STABLEHLO
+from glow_mlir.ir.dense_text import ELIDED
 from glow_mlir.ir.text import LocatingParser
 from glow_mlir.jax.constants import is_left_out
 
@@ -71,7 +72,7 @@ class _Conversion:
         if is_left_out(given):
             type_ = self._type(given.type)
             assert isinstance(type_, TensorType)
-            return DenseResourceAttr.from_params("__elided__", type_)
+            return DenseResourceAttr.from_params(ELIDED, type_)
         return self._read(str(given), self._attributes, LocatingParser.parse_attribute)
 
     def _read(self, text: str, known: dict[str, Attribute], parse: Callable[[LocatingParser], Attribute]) -> Attribute:

@@ -2,8 +2,8 @@
 Bytecode of StableHLO as text, by jaxlib in a process with limits.
 
 `.mlirbc` files and the programs in files of `jax.export` are bytecode of MLIR, mostly of the portable dialect VHLO.
-Only OpenXLA's own libraries know that, and jaxlib has them. A damaged file may end the process that reads it, or make it
-take all memory; so that is another one.
+Only OpenXLA's own libraries know that, and jaxlib has them. A damaged file may end the process that reads it, or make
+it take all memory; so that is another one.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ class RecognizeNormalizationPass(PatternPass):
     Replace differences from the mean over the root of their mean square by a layer normalization, values over the root
     of their mean square by an RMS normalization, and merge scale and bias into them (Glow's FoldLayerNormArithmetic).
 
-    A sum over the number of its elements is a mean. The means must run over the last axes. Scale and bias must be constants or bindings of the shape of those axes.
+    A sum over the number of its elements is a mean. The means must run over the last axes. Scale and bias must be
+    constants or bindings of the shape of those axes.
     """
 
     name = "recognize-normalization"

@@ -121,7 +121,7 @@ class Target:
 
     @property
     def merged(self) -> list[int]:
-        """The axes of the tensors that are one in the scatter: all in front of the last one of which slices have a part."""
+        """The axes of the tensors that are one in the scatter: those up to the last one of which slices have a part."""
         selected = self.indexing.selected
         return list(range(max(selected) + 1)) if selected else []
 

@@ -123,9 +123,7 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     return rebuilt(found, [expanded(node, leaf, shape) for leaf in leaves(found)])
 
 
-def _prepared(
-    node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]
-) -> tuple[list[Value], Windows]:
+def _prepared(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[list[Value], Windows]:
     """Tensors with holes filled and negative padding cut off, and their windows."""
     shape = shape_of(leaves(values)[0])
     ones, padding = [1] * len(shape), node.padding(len(shape))
@@ -200,7 +198,9 @@ def _neutral(value: SSAValue, kind: str) -> float:
     """The number that changes nothing in a fold."""
     if kind in ("max", "min"):
         return limit_of(element_of(value), is_lowest=kind == "max")
-    return {"mul": 1, "and": -1 if not is_unsigned(element_of(value)) else limit_of(element_of(value), False)}.get(kind, 0)
+    return {"mul": 1, "and": -1 if not is_unsigned(element_of(value)) else limit_of(element_of(value), False)}.get(
+        kind, 0
+    )
 
 
 def _running(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue | None:
@@ -288,9 +288,7 @@ def by_doubling(
         power, length = node.mapped(0, [*sides[0], *sides[1]]), 2 * length
 
 
-def _from(
-    node: StablehloNode, values: Sequence[Value], axis: int, start: int, count: int, stride: int
-) -> list[Value]:
+def _from(node: StablehloNode, values: Sequence[Value], axis: int, start: int, count: int, stride: int) -> list[Value]:
     """`count` elements of an axis, `stride` apart."""
     found: list[SSAValue] = []
     for value in leaves(values):
@@ -353,7 +351,9 @@ def _inside(windows: Windows, offsets: Sequence[int]) -> np.ndarray:
 def _have_elements(windows: Windows) -> bool:
     """Whether every window has an element of the tensor."""
     return all(
-        np.logical_or.reduce([_inside(windows.along([axis]), offsets) for offsets in _offsets(windows.along([axis]))]).all()
+        np.logical_or.reduce(
+            [_inside(windows.along([axis]), offsets) for offsets in _offsets(windows.along([axis]))]
+        ).all()
         for axis in range(len(windows.shape))
     )
 
@@ -373,7 +373,10 @@ def _chosen(node: StablehloNode, value: SSAValue, windows: Windows) -> SSAValue:
     for offsets in _offsets(windows):
         inside = _inside(windows, offsets)
         number = node.splat(sum(step * at for step, at in zip(steps, offsets, strict=True)), i64)
-        bounds = [(at, at + (count - 1) * stride + 1) for at, count, stride in zip(offsets, windows.count, windows.strides, strict=True)]
+        bounds = [
+            (at, at + (count - 1) * stride + 1)
+            for at, count, stride in zip(offsets, windows.count, windows.strides, strict=True)
+        ]
         starts, ends = zip(*bounds, strict=True)
         other = node.emit(SliceOp, padded, starts=starts, ends=ends, steps=windows.strides)
         if best is None:
@@ -391,5 +394,7 @@ def _chosen(node: StablehloNode, value: SSAValue, windows: Windows) -> SSAValue:
     base = node.constant(np.ascontiguousarray(np.broadcast_to(first, windows.count)))
     found = node.emit(AddOp, base, offset)
     if not seen.all():
-        found = node.emit(WhereOp, node.constant(np.broadcast_to(seen, windows.count).copy()), found, node.splat(-1, i64))
+        found = node.emit(
+            WhereOp, node.constant(np.broadcast_to(seen, windows.count).copy()), found, node.splat(-1, i64)
+        )
     return found
