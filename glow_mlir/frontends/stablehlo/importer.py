@@ -36,6 +36,8 @@ FAMILIES = (
     "data_movement",
     "elementwise",
     "gathers",
+    "linear_algebra",
+    "plumbing",
     "products",
     "reductions",
     "scatters",
