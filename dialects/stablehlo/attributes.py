@@ -11,27 +11,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
+from xdsl.dialects.builtin import ArrayAttr, f64
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-Field = int | tuple[int, ...] | Attribute
-"""A field of a record: a number, a list of numbers, or another attribute."""
+Field = int | float | tuple[int, ...] | Attribute
+"""A field of a record: a number, a truth value, a list of numbers, or another attribute."""
 
 
-class WordAttr(Data[str], SpacedOpaqueSyntaxAttribute):
-    """One of a few words: `#stablehlo<NAME WORD>`."""
+class _Words(Data[str]):
+    """One of a few words."""
 
     WORDS: ClassVar[Sequence[str]]
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> str:
+    def parse_word(cls, parser: AttrParser) -> str:
+        """Parse one of the words, without anything around it."""
         word = parser.parse_identifier()
         if word not in cls.WORDS:
             parser.raise_error(f"unknown {cls.name} '{word}'; there are {', '.join(cls.WORDS)}")
         return word
+
+
+class WordAttr(_Words, SpacedOpaqueSyntaxAttribute):
+    """One of a few words: `#stablehlo<NAME WORD>`."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        return cls.parse_word(parser)
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(self.data)
@@ -41,11 +51,15 @@ class RecordAttr(Data[tuple[tuple[str, Field], ...]]):
     """
     A record of named fields: `#stablehlo.NAME<field = [1], other = 2>`.
 
-    The fields are in the order of `FIELDS`, and those that are empty lists or 0 are left out.
+    The fields are in the order of `FIELDS`, and those that are empty lists, 0 or false are left out, in text unless the
+    record is `COMPLETE`.
     """
 
     FIELDS: ClassVar[Mapping[str, type]]
-    """Field → the type of its values: `tuple`, `int`, or `Attribute`."""
+    """Field → the type of its values: `tuple`, `int`, `float`, `bool` or `Attribute`."""
+
+    COMPLETE: ClassVar[bool] = False
+    """Whether its text has all fields."""
 
     @classmethod
     def of(cls, **fields: Field | Sequence[int]) -> Self:
@@ -83,15 +97,28 @@ class RecordAttr(Data[tuple[tuple[str, Field], ...]]):
         return tuple((name, found[name]) for name in cls.FIELDS if found.get(name))
 
     def print_parameter(self, printer: Printer) -> None:
+        given = dict(self.data)
+        empty = {name: kind() for name, kind in self.FIELDS.items() if kind is not Attribute}
+        shown = {name: given.get(name, empty.get(name)) for name in self.FIELDS} if self.COMPLETE else given
+        fields = [(name, value) for name, value in shown.items() if value is not None]
         with printer.in_angle_brackets():
-            printer.print_list(self.data, lambda field: _print_field(printer, *field))
+            printer.print_list(fields, lambda field: _print_field(printer, *field))
+
+
+def parse_integers(parser: AttrParser) -> tuple[int, ...]:
+    """Parse `[1, 2]`."""
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
 def _parse_field(parser: AttrParser, kind: type) -> Field:
     if kind is tuple:
-        return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+        return parse_integers(parser)
+    if kind is bool:
+        return parser.parse_boolean()
     if kind is int:
-        return parser.parse_integer(allow_boolean=True)
+        return parser.parse_integer(allow_boolean=False)
+    if kind is float:
+        return float(parser.parse_number())
     return parser.parse_attribute()
 
 
@@ -99,6 +126,10 @@ def _print_field(printer: Printer, name: str, value: Field) -> None:
     printer.print_string(f"{name} = ")
     if isinstance(value, tuple):
         printer.print_string(f"[{', '.join(map(str, value))}]")
+    elif isinstance(value, bool):
+        printer.print_string(str(value).lower())
+    elif isinstance(value, float):
+        printer.print_float(value, f64)
     elif isinstance(value, int):
         printer.print_string(str(value))
     else:
@@ -112,10 +143,10 @@ def _word(name: str, words: str) -> type[WordAttr]:
     return irdl_attr_definition(type(f"{title}Attr", (WordAttr,), members))
 
 
-def _record(name: str, **fields: type) -> type[RecordAttr]:
-    """The attribute `#NAME<field = value>` with these fields."""
+def _record(name: str, is_complete: bool = False, **fields: type) -> type[RecordAttr]:
+    """The attribute `#NAME<field = value>` with these fields, all of which are in its text if it `is_complete`."""
     title = "".join(part.title() for part in name.split(".")[-1].split("_"))
-    members = {"name": name, "FIELDS": fields, "__doc__": f"`#{name}<{', '.join(fields)}>`."}
+    members = {"name": name, "FIELDS": fields, "COMPLETE": is_complete, "__doc__": f"`#{name}<{', '.join(fields)}>`."}
     return irdl_attr_definition(type(f"{title}Attr", (RecordAttr,), members))
 
 
@@ -126,7 +157,6 @@ FftTypeAttr = _word("stablehlo.fft_type", "FFT IFFT RFFT IRFFT")
 TransposeAttr = _word("stablehlo.transpose", "TRANSPOSE_INVALID NO_TRANSPOSE TRANSPOSE ADJOINT")
 RngAlgorithmAttr = _word("stablehlo.rng_algorithm", "DEFAULT THREE_FRY PHILOX")
 RngDistributionAttr = _word("stablehlo.rng_distribution", "UNIFORM NORMAL")
-ResultAccuracyModeAttr = _word("stablehlo.result_accuracy_mode", "DEFAULT HIGHEST TOLERANCE")
 ChloComparisonDirectionAttr = _word("chlo.comparison_direction", "EQ NE GE GT LE LT")
 ChloComparisonTypeAttr = _word("chlo.comparison_type", "NOTYPE FLOAT TOTALORDER SIGNED UNSIGNED")
 ChloPrecisionAttr = _word("chlo.precision", "DEFAULT HIGH HIGHEST")
@@ -140,13 +170,14 @@ DotAttr = _record(
 )
 DotAlgorithmAttr = _record(
     "stablehlo.dot_algorithm",
+    is_complete=True,
     lhs_precision_type=Attribute,
     rhs_precision_type=Attribute,
     accumulation_type=Attribute,
     lhs_component_count=int,
     rhs_component_count=int,
     num_primitive_operations=int,
-    allow_imprecise_accumulation=int,
+    allow_imprecise_accumulation=bool,
 )
 GatherAttr = _record(
     "stablehlo.gather",
@@ -166,9 +197,13 @@ ScatterAttr = _record(
     scatter_dims_to_operand_dims=tuple,
     index_vector_dim=int,
 )
-ChannelHandleAttr = _record("stablehlo.channel_handle", handle=int, type=int)
+ChannelHandleAttr = _record("stablehlo.channel_handle", is_complete=True, handle=int, type=int)
 OutputOperandAliasAttr = _record(
-    "stablehlo.output_operand_alias", output_tuple_indices=tuple, operand_index=int, operand_tuple_indices=tuple
+    "stablehlo.output_operand_alias",
+    is_complete=True,
+    output_tuple_indices=tuple,
+    operand_index=int,
+    operand_tuple_indices=tuple,
 )
 RaggedDotAttr = _record(
     "chlo.ragged_dot",
@@ -182,11 +217,22 @@ RaggedDotAttr = _record(
 
 
 @irdl_attr_definition
-class ResultAccuracyAttr(ParametrizedAttribute):
-    """The accuracy that a function is to have: `#stablehlo.result_accuracy<atol = 1.0, …, mode = …>`."""
+class ResultAccuracyModeAttr(_Words):
+    """How accurate a function is to be: `#stablehlo.result_accuracy_mode<HIGHEST>`."""
 
-    name = "stablehlo.result_accuracy"
-    fields: Attribute
+    name = "stablehlo.result_accuracy_mode"
+    WORDS = ("DEFAULT", "HIGHEST", "TOLERANCE")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        with parser.in_angle_brackets():
+            return cls.parse_word(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+ResultAccuracyAttr = _record("stablehlo.result_accuracy", atol=float, rtol=float, ulps=int, mode=Attribute)
 
 
 DimensionRole = int | str
@@ -276,3 +322,20 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     """The type of values that only order side effects: `!stablehlo.token`."""
 
     name = "stablehlo.token"
+
+
+@irdl_attr_definition
+class FutureType(ParametrizedAttribute, TypeAttribute):
+    """The type of what an operation of other devices will give: `!stablehlo.future<tensor<4xf32>>`."""
+
+    name = "stablehlo.future"
+
+    types: ArrayAttr[Attribute]
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return [ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.types, printer.print_attribute)

@@ -28,7 +28,11 @@ class Lines:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(index + 1 for index, character in enumerate(self._text) if character == "\n")]
+        starts, end = [0], self._text.find("\n")
+        while end >= 0:
+            starts.append(end + 1)
+            end = self._text.find("\n", end + 1)
+        return starts
 
     def at(self, position: int) -> tuple[int, int]:
         """Line and column, from 1, of the character at `position`."""

@@ -21,7 +21,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AffineMapAttr,
-    AnyFloat,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -30,15 +29,17 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
-from xdsl.parser import AttrParser, Parser, ParserState
+from xdsl.parser import ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
+from glow_mlir.ir.dense_text import DenseParser, HexLexer, hex_text
 from glow_mlir.ir.graph_regions import is_graph
+from glow_mlir.ir.location_text import LocationParser
 from glow_mlir.ir.locations import Lines, TextOffset, keep_positions, location_name, position_of, source_location
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
@@ -48,7 +49,7 @@ from glow_mlir.support.files import is_node, replaced
 WEIGHTS_SUFFIX = ".weights"
 
 
-class StringLexer(MLIRLexer):
+class StringLexer(HexLexer):
     """xDSL's lexer without its exponential backtracking on unterminated strings."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
@@ -58,18 +59,7 @@ _TENSOR = re.compile(r"tensor<(?:[0-9?]+x)*[a-z]+[0-9]*>")
 """The type of a tensor without an encoding, of a builtin element type."""
 
 
-class BitsElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-    """A number in hexadecimal, which is the bits of a float in a tensor of floats: xDSL reads it as an integer."""
-
-    def to_type(self, parser: AttrParser, type: Any) -> Any:
-        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
-            return super().to_type(parser, type)
-        if self.value >> 8 * type.compile_time_size:
-            parser.raise_error(f"{type} has {8 * type.compile_time_size} bits", self.span)
-        return next(type.iter_unpack(self.value.to_bytes(type.compile_time_size, "little")))
-
-
-class LocatingParser(Parser):
+class LocatingParser(DenseParser, LocationParser):
     """
     A parser of the output of xDSL's printer, with names of any letters, that gives every op without a location its
     position in the text.
@@ -136,11 +126,6 @@ class LocatingParser(Parser):
         self.parse_bytes_literal()
         return text
 
-    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
-        is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
-        found = super()._parse_tensor_literal_element()
-        return BitsElement(found.is_negative, found.value, found.span) if is_hexadecimal else found
-
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
         super()._register_ssa_definition(name, values, span)
         # xDSL keeps `%a_1` of `%a_1_2`, which a second `%a` is printed as, and an empty name of `%_1`.
@@ -191,6 +176,9 @@ class ModulePrinter(Printer):
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
+        if digits := hex_text(attribute):
+            self.print_string(digits)
+            return
         super().print_attribute(cast(Attribute, attribute))
 
 
@@ -429,7 +417,8 @@ def decoded(data: bytes, file: str) -> str:
     kind = kind_of(data[:NEAR], file)
     if b"\0" not in data and not (kind and kind.is_text):
         try:
-            return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+            text = data.decode("utf-8-sig")
+            return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         except UnicodeDecodeError:
             pass
     if kind is None:

@@ -12,10 +12,13 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 DIALECTS: dict[str, str] = {
+    "chlo": "glow_mlir.dialects.stablehlo.dialect:CHLO",
     "glow": "glow_mlir.dialects.glow:GLOW",
     "glow_high": "glow_mlir.dialects.glow_high.dialect:GLOW_HIGH",
     "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
     "quant": "glow_mlir.dialects.quant:QUANT",
+    "sdy": "glow_mlir.dialects.stablehlo.sharding:SDY",
+    "stablehlo": "glow_mlir.dialects.stablehlo.dialect:STABLEHLO",
 }
 """Dialect → module that defines it."""
 

@@ -50,7 +50,7 @@ class CompiledFunction:
 
     def _array(self, name: str, value: Any, expected: Any) -> np.ndarray:
         """The array of a leaf; Python's numbers get the element type that the program has."""
-        array = host_array(value)
+        array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
         if array.dtype != expected.dtype and not hasattr(value, "dtype"):
             array = array.astype(expected.dtype)
         if array.shape != expected.shape or array.dtype != expected.dtype:
@@ -63,7 +63,7 @@ class CompiledFunction:
     @cached_property
     def text(self) -> str:
         """The program in StableHLO."""
-        return self._lowered.model.source.decode()
+        return self._lowered.text
 
 
 def jax_array(array: np.ndarray) -> jax.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,10 +12,9 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.stablehlo.model import StablehloModel
+from glow_mlir.jax.constants import MAX_PRINTED, left_out
+from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
-
-MAX_PRINTED = 16
-"""The largest number of elements of a constant that is printed; others are handed over as arrays."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,8 @@ class Lowered:
     """A function as a program, and how its arguments and results become lists of arrays."""
 
     model: StablehloModel
+    text: str
+    """The program in generic form; constants of more than `MAX_PRINTED` elements are left out."""
     arguments: Any
     """The tree of the arguments of a call: positional ones, and those by name."""
     types: Sequence[Any]
@@ -64,10 +65,11 @@ def lowered(
     names = _names(function, [path for path, _ in paths])
     outputs = [_output(path) for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
     model = StablehloModel(
-        source.encode(), constants, resources=_resources(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
+        source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
     )
+    model.told(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
-    return Lowered(model, tree, types[count:], traced.out_tree, static, None)
+    return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,24 +89,6 @@ def host_array(value: Any) -> np.ndarray:
     if isinstance(value, jax.Array):
         return np.asarray(value)
     return np.asarray(value, jax.dtypes.canonicalize_dtype(np.result_type(value)))
-
-
-def _resources(operation: Any) -> tuple[np.ndarray, ...]:
-    """The constants that are not printed, in the order of the text."""
-    return tuple(array for array in map(np.array, _constants(operation)) if array.size > MAX_PRINTED)
-
-
-def _constants(operation: Any) -> Iterator[Any]:
-    """The values of constants within an operation that are no splats, in the order of the text."""
-    for region in operation.regions:
-        for block in region:
-            for each in block.operations:
-                inner = each.operation
-                if inner.name == "stablehlo.constant":
-                    value = inner.attributes["value"]
-                    if not getattr(value, "is_splat", False):
-                        yield value
-                yield from _constants(inner)
 
 
 def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:

@@ -11,14 +11,12 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
 from glow_mlir.dialects.expressions import (
     Tensor,
-    atan,
     converted,
     equal,
     floor,
     maximum,
     minimum,
     not_equal,
-    sqrt,
     trunc,
     where,
 )
@@ -27,9 +25,11 @@ from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.frontends.torch.formulas import bits, computed, formula_operator
+from glow_mlir.frontends.builder.complex_formulas import hypot
+from glow_mlir.frontends.builder.float_bits import angle, bits, next_float, sign_bit
+from glow_mlir.frontends.torch.formulas import computed, formula_operator
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.node import Operand, TorchNode, wide_type
+from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 ON_TRUTH_VALUES: Mapping[type[HighOp], type[HighOp]] = {
     binary.AddOp: binary.OrOp,
@@ -159,18 +159,7 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
     return x * 2.0**exponent
 
 
-@formula_operator("hypot.default")
-def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """√(x² + y²), without intermediate overflow."""
-    longer, shorter = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
-    ratio = where(longer > 0.0, shorter / longer, 0.0)
-    found = longer * sqrt(1.0 + ratio * ratio)
-    return where(equal(abs(x), math.inf) | equal(abs(y), math.inf), math.inf, found)
-
-
-def sign_bit(node: TorchNode, value: SSAValue) -> Tensor:
-    """Whether floats have the sign bit, including -0; 16-bit floats are converted to f32, which keeps the sign."""
-    return bits(node, node.cast(value, wide_type(element_of(value)))) < 0
+formula_operator("hypot.default")(hypot)
 
 
 @torch_operator("signbit.default")
@@ -179,7 +168,7 @@ def signbit(node: TorchNode, value: SSAValue) -> SSAValue:
     if is_bool(element_of(value)):
         return node.splat(0, node.element, node.sizes)
     if is_float(element_of(value)):
-        return node.value(sign_bit(node, value))
+        return node.value(sign_bit(node.formulas, value))
     return node.value(node.formulas.of(value) < 0)
 
 
@@ -187,7 +176,7 @@ def signbit(node: TorchNode, value: SSAValue) -> SSAValue:
 def copysign(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
     """The magnitude of one number with the sign of another."""
     magnitude = abs(node.of(one))
-    return node.expanded(node.value(where(sign_bit(node, node.tensor(other)), -magnitude, magnitude)))
+    return node.expanded(node.value(where(sign_bit(node.formulas, node.tensor(other)), -magnitude, magnitude)))
 
 
 @torch_operator("atan2.default")
@@ -195,16 +184,10 @@ def atan2(node: TorchNode, y: Operand, x: Operand) -> SSAValue:
     """The angle of the point (x, y), from -π to π."""
     rise, run = node.tensor(y), node.tensor(x)
 
-    def angle(y: Tensor, x: Tensor) -> Tensor:
-        height, width = abs(y), abs(x)
-        ratio = where(equal(height, width), 1.0, minimum(height, width) / maximum(height, width))
-        ratio = where(equal(height, 0.0), 0.0, ratio)
-        steep = atan(ratio)
-        first = where(height > width, math.pi / 2 - steep, steep)
-        found = where(sign_bit(node, run), math.pi - first, first)
-        return where(sign_bit(node, rise), -found, found)
+    def formula(y: Tensor, x: Tensor) -> Tensor:
+        return angle(y, x, sign_bit(node.formulas, rise), sign_bit(node.formulas, run))
 
-    return computed(node, angle, rise, run)
+    return computed(node, formula, rise, run)
 
 
 def _larger_number(x: Tensor, y: Tensor) -> Tensor:
@@ -233,16 +216,7 @@ torch_operator("fmin.default")(_unless_nan(binary.MinOp, _smaller_number))
 @torch_operator("nextafter.default")
 def nextafter(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
     """The next float after a number in the direction of another."""
-    x, target = node.of(one), node.of(other)
-    own = bits(node, node.tensor(one))
-    outward = equal(x < target, x > 0.0)
-    lowest = -1 << (numpy_dtype(node.element).itemsize * 8 - 1)
-    smallest = where(sign_bit(node, node.value(target)), own * 0 + (lowest + 1), 1)
-    moved = where(equal(x, 0.0), smallest, where(outward, own + 1, own - 1))
-    stepped = node.formulas.of(node.emit(BitCastOp, node.value(moved), to=node.element))
-    is_there = equal(x, target)
-    is_number = equal(x, x) & equal(target, target)
-    return node.expanded(node.value(where(is_there, target, where(is_number, stepped, math.nan))))
+    return node.expanded(node.value(next_float(node.formulas, node.tensor(one), node.tensor(other))))
 
 
 FIELDS: Mapping[str, tuple[int, int]] = {
@@ -262,7 +236,7 @@ def frexp(node: TorchNode, value: SSAValue) -> list[SSAValue]:
     mask = ((1 << exponent_bits) - 1) * unit
     x = node.formulas.of(value)
     is_tiny, is_plain = abs(x) < 2.0**-bias, (abs(x) < math.inf) & not_equal(x, 0.0)
-    own = bits(node, node.value(where(is_tiny, x * float(unit), x)))
+    own = bits(node.formulas, node.value(where(is_tiny, x * float(unit), x)))
     exponent = operation("and", own, mask) / unit - where(is_tiny, bias + digits, own * 0 + bias)
     fraction = node.emit(BitCastOp, node.value(operation("and", own, ~mask) + bias * unit), to=element_of(value))
     found = where(is_plain, node.formulas.of(fraction), x)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, f64
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import Tensor
-from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, TorchNode
@@ -53,8 +52,3 @@ def formula_operator(*names: str, is_exact: bool = False) -> Callable[[Formula],
         return formula
 
     return register
-
-
-def bits(node: TorchNode, value: SSAValue) -> Tensor:
-    """The bits of floats as signed integers."""
-    return node.formulas.of(node.emit(BitCastOp, value, to=IntegerType(byte_width(element_of(value)) * 8)))

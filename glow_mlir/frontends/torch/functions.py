@@ -25,7 +25,6 @@ FAMILIES = (
     "activations",
     "arithmetic",
     "attention",
-    "bessel_functions",
     "batch_normalization",
     "convolution",
     "creation",

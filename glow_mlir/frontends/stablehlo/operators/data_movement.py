@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import dense_array
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -15,17 +15,23 @@ from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicU
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.indexing import whole_number
-from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
 from glow_mlir.support.symbols import Sizes
 
 
 @stablehlo_operator("constant", "chlo.constant")
-def constant(node: StablehloNode) -> SSAValue:
+def constant(node: StablehloNode) -> Value:
     """A constant; one of equal elements is a splat."""
     if node.op in node.program.resources:
-        return node.constant(node.program.resources[node.op])
+        parts = map(node.constant, parts_of_array(node.program.resources[node.op]))
+        return of_parts(list(parts))
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
+    element = node.element()
+    if isinstance(element, ComplexType):
+        pairs = np.array(list(value.get_values()), numpy_dtype(element.element_type))
+        parts = pairs.reshape(-1, 2).T.reshape(2, *node.static_shape())
+        return node.complex(*map(node.constant, parts))
     array = dense_array(value, node.declared())
     if array.size > 1 and value.is_splat():
         return node.splat(array.reshape(-1)[0].item(), node.element(), node.static_shape())
@@ -33,14 +39,21 @@ def constant(node: StablehloNode) -> SSAValue:
 
 
 @stablehlo_operator("iota")
-def iota(node: StablehloNode) -> SSAValue:
+def iota(node: StablehloNode) -> Value:
     """The positions along a dimension."""
+    if isinstance(element := node.element(), ComplexType):
+        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element.element_type)
+        return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return counted(node, node.static_shape(), node.integer("iota_dimension"))
 
 
-def counted(node: StablehloNode, shape: Sequence[int], dimension: int) -> SSAValue:
-    """A tensor of the element type of the result, whose elements are their positions along a dimension."""
-    count = np.arange(shape[dimension]).astype(numpy_dtype(node.element()))
+def counted(node: StablehloNode, shape: Sequence[int], dimension: int, element: Attribute | None = None) -> SSAValue:
+    """
+    A tensor whose elements are their positions along a dimension.
+
+    Its element type is by default that of the result.
+    """
+    count = np.arange(shape[dimension]).astype(numpy_dtype(node.element() if element is None else element))
     one = node.constant(count.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))]))
     return expanded(node, one, shape)
 

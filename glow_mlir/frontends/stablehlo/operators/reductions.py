@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import inf
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i8
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, numpy_dtype
+from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.expressions import Tensor, fold
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
@@ -23,45 +21,22 @@ from glow_mlir.dialects.glow_high.reductions import (
     ReduceSumOp,
 )
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.slices import cut
+from glow_mlir.frontends.stablehlo.folds import fold_of, limit_of, starts_neutral
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, transposed
 from glow_mlir.frontends.stablehlo.regions import Expression, argument, computation, operation
 
-FOLDS: Mapping[str, type[HighOp]] = {
-    "stablehlo.add": ReduceSumOp,
-    "stablehlo.multiply": ReduceProdOp,
-    "stablehlo.maximum": ReduceMaxOp,
-    "stablehlo.minimum": ReduceMinOp,
+OPERATORS: Mapping[str, type[HighOp]] = {
+    "add": ReduceSumOp,
+    "mul": ReduceProdOp,
+    "max": ReduceMaxOp,
+    "min": ReduceMinOp,
 }
-"""The operation of a region → the operator that folds by it."""
-
-FOLDS_OF_TRUTH: Mapping[str, type[HighOp]] = {
-    "stablehlo.add": ReduceMaxOp,
-    "stablehlo.maximum": ReduceMaxOp,
-    "stablehlo.or": ReduceMaxOp,
-    "stablehlo.multiply": ReduceMinOp,
-    "stablehlo.minimum": ReduceMinOp,
-    "stablehlo.and": ReduceMinOp,
-}
-"""The same for truth values."""
-
-
-def single_operation(block: Block) -> str:
-    """The name of the only operation of a region, which is on its two arguments; else an empty string."""
-    operations = list(block.ops)
-    if len(operations) != 2 or len(block.args) != 2:
-        return ""
-    one, end = operations
-    is_pair = set(one.operands) == set(block.args) and list(end.operands) == list(one.results)
-    return one.name if is_pair else ""
-
-
-FOLDS_OF_BITS: Mapping[str, str] = {"stablehlo.and": "and", "stablehlo.or": "or", "stablehlo.xor": "xor"}
-"""The operation of a region on integers → the fold of their bits."""
+"""Fold → the operator of it."""
 
 
 @stablehlo_operator("reduce")
@@ -81,14 +56,17 @@ def reduce(node: StablehloNode) -> Sequence[Value]:
 
 
 def _by_operator(node: StablehloNode, values: Sequence[Value], axes: Sequence[int]) -> Sequence[Value] | None:
-    """The fold of one tensor by one operation, combined with what it starts from."""
+    """The fold of one tensor by one operation, combined with what it starts from unless that changes nothing."""
     if len(values) != 1:
         return None
-    kind, parts = single_operation(node.op.regions[0].block), leaves(values)
-    if len(parts) > 1 and kind != "stablehlo.add":
+    parts = leaves(values)
+    kind = fold_of(node.op.regions[0].block, element_of(parts[0]))
+    if not kind or (len(parts) > 1 and kind != "add"):
         return None
-    folded = [item for part in parts if (item := folded_by(node, part, kind, axes)) is not None]
-    return node.mapped(0, [*rebuilt(values, folded), node.value(1)]) if folded else None
+    folded = rebuilt(values, [folded_by(node, part, kind, axes) for part in parts])
+    if all(starts_neutral(node, part, kind) for part in leaves([node.value(1)])):
+        return folded
+    return node.mapped(0, [*folded, node.value(1)])
 
 
 def _position(node: StablehloNode, values: Sequence[Value], axes: Sequence[int]) -> Sequence[Value] | None:
@@ -172,33 +150,22 @@ def counts(value: SSAValue, axis: int) -> bool:
     return isinstance(dimension, IntegerAttr) and dimension.value.data == axis
 
 
-def limit_of(element: Attribute, is_lowest: bool) -> float:
-    """The lowest or the highest number of an element type: an infinity of floats."""
-    if is_float(element):
-        return -inf if is_lowest else inf
+def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue:
+    """A value folded along axes, which the result has no longer."""
+    element = element_of(value)
     if is_bool(element):
-        return 0 if is_lowest else 1
-    limits = np.iinfo(numpy_dtype(element))
-    return int(limits.min if is_lowest else limits.max)
+        kind = {"or": "max", "and": "min"}.get(kind, kind)
+        return node.cast(folded_by(node, node.cast(value, i8), kind, axes), element)
+    if kind in OPERATORS:
+        # The operator keeps the axes, since most results broadcast along them, as softmax and normalization do.
+        found = node.emit(OPERATORS[kind], value, axes=tuple(axes), keepdims=True)
+        return node.reshaped(found, tuple(size for axis, size in enumerate(sizes_of(value)) if axis not in axes))
+    names = [f"d{axis}" for axis in range(rank_of(value))]
+    along = [names[axis] for axis in axes]
+    kept = tuple(name for name in names if name not in along)
+    signature = Signature((Access("input", tuple(names)),), Access("result", kept))
 
+    def folded(x: Tensor) -> Tensor:
+        return fold(kind, x, along)
 
-def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue | None:
-    """A value folded along axes by an operation; `None` if there is no operator for it."""
-    if is_bool(element_of(value)):
-        operator = FOLDS_OF_TRUTH.get(kind)
-        if operator is None:
-            return None
-        found = node.emit(operator, node.cast(value, i8), axes=tuple(axes), keepdims=False)
-        return node.cast(found, element_of(value))
-    if kind in FOLDS_OF_BITS and is_integer(element_of(value)):
-        names = [f"d{axis}" for axis in range(len(shape_of(value)))]
-        along = [names[axis] for axis in axes]
-        kept = tuple(name for name in names if name not in along)
-        signature = Signature((Access("input", tuple(names)),), Access("result", kept))
-
-        def folded(x: Tensor) -> Tensor:
-            return fold(FOLDS_OF_BITS[kind], x, along)
-
-        return computed(node, signature, folded, value)
-    operator = FOLDS.get(kind)
-    return None if operator is None else node.emit(operator, value, axes=tuple(axes), keepdims=False)
+    return computed(node, signature, folded, value)

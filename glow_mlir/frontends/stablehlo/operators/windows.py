@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import f32, f64, i8
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned
+from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.expressions import Tensor, fold
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
@@ -21,31 +21,11 @@ from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_FIRST, CHANNELS_LAST
 from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.padding import pad_value
+from glow_mlir.frontends.stablehlo.folds import fold_of, neutral_number, starts_neutral
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, spread
-from glow_mlir.frontends.stablehlo.operators.reductions import limit_of, single_operation
 from glow_mlir.support.dataclass import dataclass
-
-FOLDS: Mapping[str, str] = {
-    "stablehlo.add": "add",
-    "stablehlo.multiply": "mul",
-    "stablehlo.maximum": "max",
-    "stablehlo.minimum": "min",
-    "stablehlo.and": "and",
-    "stablehlo.or": "or",
-    "stablehlo.xor": "xor",
-}
-"""The operation of a region → the fold of windows of numbers."""
-
-FOLDS_OF_TRUTH: Mapping[str, str] = {
-    **FOLDS,
-    "stablehlo.add": "or",
-    "stablehlo.multiply": "and",
-    "stablehlo.maximum": "or",
-    "stablehlo.minimum": "and",
-}
-"""The same for truth values."""
 
 MAX_WINDOW = 64
 """The largest number of elements of windows that are folded at once; larger ones are folded axis by axis."""
@@ -108,13 +88,14 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
     if 0 in shape:
         return starts
-    kind = _fold_of(node, values)
+    is_one = len(values) == 1 and isinstance(values[0], SSAValue)
+    kind = fold_of(node.op.regions[0].block, element_of(leaves(values)[0])) if is_one else ""
     if kind:
         value, start = (leaves(item)[0] for item in (values, initial))
         number = node.cast(value, i8) if is_bool(element_of(value)) else value
-        parts, windows, _ = _prepared(node, [number], [neutral(node, kind, number)])
+        parts, windows, _ = _prepared(node, [number], [node.number(neutral_number(kind, element_of(number)), number)])
         folded = node.cast(folded_by(node, parts[0], windows, kind), element_of(value))
-        return [folded] if _is_neutral(node, start, kind) else node.mapped(0, [starts[0], folded])
+        return [folded] if starts_neutral(node, start, kind) else node.mapped(0, [starts[0], folded])
     parts, windows, present = _prepared(node, leaves(values), leaves(initial))
     values = rebuilt(values, parts)
     if (axis := _running_axis(windows)) is not None and present[axis].all():
@@ -170,27 +151,6 @@ def _column(along: np.ndarray, axis: int, rank: int) -> np.ndarray:
 # ---- Folds by one operation
 
 
-def _fold_of(node: StablehloNode, values: Sequence[Value]) -> str:
-    """The fold of one tensor of which the region is an operation; else an empty string."""
-    if len(values) != 1 or not isinstance(values[0], SSAValue):
-        return ""
-    element = element_of(values[0])
-    kind = single_operation(node.op.regions[0].block)
-    found = (FOLDS_OF_TRUTH if is_bool(element) else FOLDS).get(kind, "")
-    return "" if is_float(element) and found in ("and", "or", "xor") else found
-
-
-def _is_neutral(node: StablehloNode, start: SSAValue, kind: str) -> bool:
-    """Whether a fold starts from the number that changes nothing."""
-    known, element = node.fold(start), element_of(start)
-    if known is None:
-        return False
-    if kind in ("max", "min"):
-        return known.item() == limit_of(element, is_lowest=kind == "max")
-    every = 1 if is_bool(element) else ~known.dtype.type(0) if kind == "and" else 0
-    return known.item() == {"mul": 1, "and": every}.get(kind, 0)
-
-
 def folded_by(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue:
     """Folds of windows, around which nothing counts."""
     total = _running(node, value, windows, kind)
@@ -205,20 +165,13 @@ def folded_by(node: StablehloNode, value: SSAValue, windows: Windows, kind: str)
         if windows.sizes[axis] <= MAX_ALONG:
             value = _at_once(node, value, own, kind)
             continue
-        value = pad_value(node, value, own.padding, "constant", neutral(node, kind, value))
+        value = pad_value(
+            node, value, own.padding, "constant", node.number(neutral_number(kind, element_of(value)), value)
+        )
         own, every = own.of_shape(shape_of(value)), np.ones(shape_of(value)[axis], np.bool_)
         found, _ = by_doubling(node, [value], own, axis, every, kind in ("max", "min", "and", "or"))
         (value,) = leaves(found)
     return value
-
-
-def neutral(node: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
-    """The number that changes nothing in a fold."""
-    element = element_of(value)
-    if kind in ("max", "min"):
-        return node.splat(limit_of(element, is_lowest=kind == "max"), element)
-    every = limit_of(element, is_lowest=False) if is_unsigned(element) else -1
-    return node.splat({"mul": 1, "and": every}.get(kind, 0), element)
 
 
 def _running(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue | None:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from glow_mlir.dialects.expressions import Tensor, equal, exp, maximum, minimum, sin, sqrt, where
-from glow_mlir.frontends.torch.formulas import formula_operator
 
 BESSEL_0_NEAR = (
     0.6767952744094761,
@@ -149,33 +148,28 @@ def _scaled(magnitude: Tensor, near: Sequence[float], far: Sequence[float]) -> t
     return below, above
 
 
-@formula_operator("special_i0e.default", is_exact=True)
 def scaled_bessel_i0(x: Tensor) -> Tensor:
     """exp(-|x|) I₀(x)."""
     below, above = _scaled(abs(x), BESSEL_0_NEAR, BESSEL_0_FAR)
     return where(abs(x) <= BORDER, below, above)
 
 
-@formula_operator("i0.default", "special_modified_bessel_i0.default", is_exact=True)
 def bessel_i0(x: Tensor) -> Tensor:
     """I₀(x), the modified Bessel function of order 0."""
     return exp(abs(x)) * scaled_bessel_i0(x)
 
 
-@formula_operator("special_i1e.default", is_exact=True)
 def scaled_bessel_i1(x: Tensor) -> Tensor:
     """exp(-|x|) I₁(x)."""
     below, above = _scaled(abs(x), BESSEL_1_NEAR, BESSEL_1_FAR)
     return where(abs(x) <= BORDER, below * x, where(x < 0.0, -above, above))
 
 
-@formula_operator("special_i1.default", "special_modified_bessel_i1.default", is_exact=True)
 def bessel_i1(x: Tensor) -> Tensor:
     """I₁(x), the modified Bessel function of order 1."""
     return exp(abs(x)) * scaled_bessel_i1(x)
 
 
-@formula_operator("special_spherical_bessel_j0.default", is_exact=True)
 def spherical_bessel_j0(x: Tensor) -> Tensor:
     """sin(x) / x."""
     return where(equal(x, 0.0), 1.0, where(equal(abs(x), math.inf), 0.0, sin(x) / x))
