@@ -88,14 +88,11 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
     if 0 in shape:
         return starts
-    is_one = len(values) == 1 and isinstance(values[0], SSAValue)
-    kind = fold_of(node.op.regions[0].block, element_of(leaves(values)[0])) if is_one else ""
-    if kind:
-        value, start = (leaves(item)[0] for item in (values, initial))
-        number = node.cast(value, i8) if is_bool(element_of(value)) else value
-        parts, windows, _ = _prepared(node, [number], [node.number(neutral_number(kind, element_of(number)), number)])
-        folded = node.cast(folded_by(node, parts[0], windows, kind), element_of(value))
-        return [folded] if starts_neutral(node, start, kind) else node.mapped(0, [starts[0], folded])
+    kind = fold_of(node.op.regions[0].block, element_of(leaves(values)[0])) if count == 1 else ""
+    if kind and (isinstance(values[0], SSAValue) or kind == "add"):
+        folded = rebuilt(values, [_by_operator(node, part, kind) for part in leaves(values)])
+        is_neutral = all(starts_neutral(node, start, kind) for start in leaves(initial))
+        return folded if is_neutral else node.mapped(0, [*starts, *folded])
     parts, windows, present = _prepared(node, leaves(values), leaves(initial))
     values = rebuilt(values, parts)
     if (axis := _running_axis(windows)) is not None and present[axis].all():
@@ -110,6 +107,14 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
             pairs = zip(found, leaves(starts), strict=True)
             found = [node.emit(WhereOp, mask, *pair) for pair in pairs]
     return rebuilt(values, found)
+
+
+def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
+    """The folds of the windows of a tensor by one operation."""
+    number = node.cast(value, i8) if is_bool(element_of(value)) else value
+    nothing = node.number(neutral_number(kind, element_of(number)), number)
+    (number,), windows, _ = _prepared(node, [number], [nothing])
+    return node.cast(folded_by(node, number, windows, kind), element_of(value))
 
 
 def _prepared(
