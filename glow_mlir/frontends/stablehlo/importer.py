@@ -39,6 +39,7 @@ FAMILIES = (
     "linear_algebra",
     "plumbing",
     "products",
+    "random_numbers",
     "reductions",
     "scatters",
     "sorts",
