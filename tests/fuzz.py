@@ -29,6 +29,7 @@ FUZZERS: Mapping[str, str] = {
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
     "requests": "request_mutants",
+    "stablehlo": "stablehlo_mutants",
     "texts": "text_request_mutants",
     "decoders": "decoder_mutants",
     "templates": "template_mutants",

@@ -216,7 +216,6 @@ RaggedDotAttr = _record(
 )
 
 
-
 @irdl_attr_definition
 class ResultAccuracyModeAttr(_Words):
     """How accurate a function is to be: `#stablehlo.result_accuracy_mode<HIGHEST>`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glow_mlir.dialects.stablehlo.operation import StablehloOp, boolean_result, operation, same_shape, same_types
+from glow_mlir.dialects.stablehlo.operation import StablehloOp, operation
 
 FUNCTIONS = "acos acosh _asin_acos_kernel asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma"
 FUNCTIONS += " sinh square tan"
@@ -21,15 +21,9 @@ BROADCASTS += " shift_right_arithmetic shift_right_logical subtract xor zeta"
 _PAIR_NAMES = {"next_after": "x y", "polygamma": "n x", "zeta": "x q"}
 
 OPERATIONS: tuple[type[StablehloOp], ...] = (
-    *(operation(f"chlo.{name}", "operand", "", "result", "", same_shape) for name in FUNCTIONS.split()),
-    *(
-        operation(f"chlo.{name}", "operand", "", "result", "", same_shape, boolean_result)
-        for name in PREDICATES.split()
-    ),
-    *(
-        operation(f"chlo.{name}", _PAIR_NAMES.get(name, "lhs rhs"), "", "result", "", same_types)
-        for name in PAIRS.split()
-    ),
+    *(operation(f"chlo.{name}", "operand") for name in FUNCTIONS.split()),
+    *(operation(f"chlo.{name}", "operand") for name in PREDICATES.split()),
+    *(operation(f"chlo.{name}", _PAIR_NAMES.get(name, "lhs rhs")) for name in PAIRS.split()),
     *(operation(f"chlo.broadcast_{name}", "lhs rhs", "broadcast_dimensions:i64s?") for name in BROADCASTS.split()),
     operation(
         "chlo.broadcast_compare",

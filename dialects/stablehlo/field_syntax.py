@@ -1,4 +1,4 @@
-"""The fields of operations in text, as `dims = [0, 1]`, `algorithm = PHILOX`, `format = e8m10`: how each is read and written."""
+"""The fields of operations in text, as `dims = [0, 1]` or `format = e8m10`: how each is read and written."""
 
 from __future__ import annotations
 

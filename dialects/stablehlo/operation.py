@@ -15,15 +15,13 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     StringAttr,
-    TensorType,
 )
-from xdsl.ir import Operation, TypeAttribute
+from xdsl.ir import TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
-    BaseAttr,
-
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
+    BaseAttr,
     IRDLOperation,
     SameVariadicOperandSize,
     operand_def,
@@ -38,10 +36,10 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.traits import IsTerminator, Pure
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.stablehlo import attributes
 from glow_mlir.dialects.stablehlo.forms import FORMS
+from glow_mlir.dialects.stablehlo.rules import RULES, Rule
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATTRIBUTES: Mapping[str, Any] = {
@@ -78,19 +76,16 @@ ATTRIBUTES: Mapping[str, Any] = {
 _TYPE = BaseAttr(TypeAttribute)
 """The constraint of operands and results, whose types are what the checks of an operation say."""
 
-Check = Callable[[Operation], None]
-"""Verifies an operation; raises `VerifyException`."""
-
 
 class StablehloOp(IRDLOperation):
     """An operation of `stablehlo` or `chlo`."""
 
-    CHECKS: ClassVar[tuple[Check, ...]] = ()
+    RULES: ClassVar[tuple[Rule, ...]] = ()
     """What holds for operations of this kind beside the number and the types of operands and properties."""
 
     def verify_(self) -> None:
-        for check in self.CHECKS:
-            check(self)
+        for rule in self.RULES:
+            rule(self)
 
 
 def _declare(word: str, one: Callable[..., Any], several: Callable[..., Any], maybe: Callable[..., Any]) -> Any:
@@ -104,7 +99,7 @@ def operation(
     properties: str = "",
     results: str = "result",
     regions: str = "",
-    *checks: Check,
+    *,
     document: str = "",
     is_terminator: bool = False,
     is_pure: bool = True,
@@ -119,8 +114,8 @@ def operation(
     """
     members: dict[str, Any] = {
         "name": name,
-        "CHECKS": checks,
-        "__annotations__": {"CHECKS": ClassVar},
+        "RULES": RULES.get(name, ()),
+        "__annotations__": {"RULES": ClassVar},
         "__doc__": document or f"`{name}`.",
         "__module__": __name__,
     }
@@ -156,42 +151,3 @@ def _field(word: str) -> str:
     """The attribute of the class for a name in a table: those that all operations have get an underscore."""
     plain = word.rstrip("*?")
     return f"{plain}_" if plain in _TAKEN or hasattr(IRDLOperation, plain) else plain
-
-
-# ---- checks -----------------------------------------------------------------------------------------------------
-
-
-def same_types(op: Operation) -> None:
-    """Operands and results have the same type."""
-    types = {value.type for value in (*op.operands, *op.results)}
-    if len(types) > 1:
-        raise VerifyException(f"operands and results differ in type: {', '.join(sorted(map(str, types)))}")
-
-
-def same_shape(op: Operation) -> None:
-    """Operands and results have the same shape, as far as their dimensions are known."""
-    shapes = [value.type.get_shape() for value in (*op.operands, *op.results) if isinstance(value.type, TensorType)]
-    for sizes in zip(*shapes, strict=False):
-        if len({size for size in sizes if size >= 0}) > 1 or len({len(shape) for shape in shapes}) > 1:
-            raise VerifyException(f"operands and results differ in shape: {', '.join(map(str, shapes))}")
-
-
-def per_dimension(*names: str) -> Check:
-    """Properties that are lists have one item for each dimension of the first operand."""
-
-    def check(op: Operation) -> None:
-        type_ = op.operands[0].type
-        for name in names:
-            found = op.properties.get(name)
-            if isinstance(found, DenseArrayBase) and isinstance(type_, TensorType):
-                rank = len(type_.get_shape())
-                if len(found) != rank:
-                    raise VerifyException(f"'{name}' has {len(found)} items for {rank} dimensions")
-
-    return check
-
-
-def boolean_result(op: Operation) -> None:
-    """The result is of i1."""
-    if str(getattr(op.results[0].type, "element_type", "")) != "i1":
-        raise VerifyException(f"the result is of i1, not {op.results[0].type}")

@@ -110,7 +110,7 @@ def _applied(parser: Parser, name: str, types: Sequence[Attribute], position: in
 
 
 def _reducer(parser: Parser, count: int) -> list[Parser.Argument]:
-    """Read `(%x: type, %y: type) …`, the arguments of the body of a reduction of `count` tensors, in the body's order."""
+    """Read `(%x: type, %y: type) …`, arguments of the body of a reduction of `count` tensors, in the body's order."""
 
     def argument() -> Parser.Argument:
         found = parser.parse_argument()

@@ -10,12 +10,25 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AnyFloat, BytesAttr, ComplexType, DenseIntOrFPElementsAttr, IntegerType, Signedness
+from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BytesAttr,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+)
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
+from glow_mlir.errors import ParseFailure
+from glow_mlir.ir.locations import source_location
 from glow_mlir.support.machine_memory import usable_memory
 
 MAX_LISTED = 100
@@ -180,3 +193,47 @@ def hex_text(attribute: Attribute) -> str:
         mask = (1 << element.width.data) - 1
         data = data.translate(bytes(byte & mask for byte in range(256)))
     return f'dense<"0x{data.hex().upper()}"> : {dense.get_type()}'
+
+
+def resolve_resources(module: ModuleOp, context: Context) -> None:
+    """
+    Let properties that are resources of the text, `dense_resource<name>`, be dense attributes, and drop the resources.
+
+    One that a printer has left out, `ELIDED`, stays. Raises `ParseFailure` for another one without a value, or whose
+    size is not that of its type.
+    """
+    resources = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
+    found: dict[str, bytes] = {}
+    for op in module.walk():
+        for key, value in op.properties.items():
+            if not isinstance(value, DenseResourceAttr):
+                continue
+            name = value.resource_handle.data
+            if name == ELIDED:
+                continue
+            try:
+                if name not in found:
+                    found[name] = bytes.fromhex(((resources and resources.lookup(name)) or "")[_PREFIX:])
+                op.properties[key] = _dense(value.type, found[name])
+            except ValueError as error:
+                reason = f"{op.name}: the resource '{name}' is no value of {value.type}"
+                raise ParseFailure(reason, file=source_location(op)) from error
+    for name in found:
+        cast("Any", resources)._blob_storage.pop(name, None)
+
+
+ELIDED = "__elided__"
+"""The name of a resource for a constant that MLIR's printer leaves out."""
+
+_PREFIX = len("0x04000000")
+"""The digits before the bytes of a resource: their alignment."""
+
+
+def _dense(type_: Any, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
+    """The attribute of these bytes; raises `ValueError` for another number of them."""
+    element, count = type_.element_type, math.prod(type_.get_shape())
+    if len(data) != element.compile_time_size * count:
+        raise ValueError(f"{len(data)} bytes for {count} elements of {element}")
+    if isinstance(element, IntegerType) and element.width.data < 8:
+        data = data.translate(_extended(element))
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(data))

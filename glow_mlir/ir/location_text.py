@@ -1,5 +1,5 @@
 """
-Locations in text: `loc("f.py":17:63 to :78)`, `loc("jit(f)/add"(#loc3))`, `loc(callsite("g" at "f"))`, and their aliases.
+Locations in text: `loc("f.py":17:63 to :78)`, `loc("jit(f)/add"(#loc3))`, `loc(callsite("g" at "f"))`, their aliases.
 
 MLIR writes the aliases of locations, `#loc3 = loc(…)`, behind the operations that use them. They are read when the
 first location refers to one that is not known yet.
@@ -38,8 +38,8 @@ class LocationParser(Parser):
     _later: dict[str, int] | None = None
     """Alias → the position of its definition, for those behind the first use of one that is unknown."""
 
-    _read: dict[str, int]
-    """Alias that was read before its turn → the position behind its definition."""
+    _ends: dict[int, int]
+    """Position of a definition that was read before its turn → the position behind it."""
 
     def _parse_location(self) -> LocationAttr:
         if self._current_token.kind == MLIRTokenKind.HASH_IDENT:
@@ -93,16 +93,21 @@ class LocationParser(Parser):
         return cast("LocationAttr", found)
 
     def _read_definitions(self, name: str) -> None:
-        """Read the definition of an alias that stands further behind, and those that it refers to."""
+        """
+        Read the definition of an alias that stands further behind, and those that it refers to.
+
+        The first time, all are read in their order, in which they mostly refer to those before.
+        """
+        is_first = self._later is None
         if self._later is None:
-            self._later, self._read = self._definitions(), {}
-        position = self._later.pop(name, -1)
-        if position < 0:
-            return  # The reader of attributes says so.
+            self._later, self._ends = self._definitions(), {}
         resumed = self._current_token.span.start
-        self._resume_from(position)
-        self._parse_alias_def()
-        self._read[name] = self._current_token.span.start
+        for each in [*self._later] if is_first else [name]:
+            position = self._later.pop(each, -1)
+            if position >= 0:  # The reader of attributes tells of others.
+                self._resume_from(position)
+                self._parse_alias_def()
+                self._ends[position] = self._current_token.span.start
         self._resume_from(resumed)
 
     def _definitions(self) -> dict[str, int]:
@@ -118,9 +123,8 @@ class LocationParser(Parser):
         return found
 
     def _parse_alias_def(self) -> None:
-        name = self._current_token.text
-        behind = self._read.get(name) if self._later is not None else None
-        if behind is None or behind < self.pos:
+        behind = self._ends.get(self._current_token.span.start) if self._later is not None else None
+        if behind is None:
             super()._parse_alias_def()
         else:
             self._resume_from(behind)

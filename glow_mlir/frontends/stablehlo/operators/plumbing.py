@@ -25,6 +25,13 @@ ANNOTATIONS = frozenset(
 )
 """Targets of calls that give their operands as they are: they say where values lie, or how they are laid out."""
 
+
+@stablehlo_operator("sdy.sharding_constraint")
+def sharding_constraint(node: StablehloNode) -> Value:
+    """A tensor with a wish how devices share it, which one device has as a whole."""
+    return node.value(0)
+
+
 CHECKS = frozenset({"shape_assertion"})
 """Targets of calls without results that check sizes, which are checked when a session is made."""
 

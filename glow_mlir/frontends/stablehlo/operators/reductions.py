@@ -22,7 +22,7 @@ from glow_mlir.dialects.glow_high.reductions import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
@@ -208,7 +208,16 @@ def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[in
         operator = FOLDS_OF_TRUTH.get(kind)
         if operator is None:
             return None
-        found = node.emit(operator, node.cast(value, i8), axes=tuple(axes), keepdims=False)
-        return node.cast(found, element_of(value))
+        return node.cast(_folded(node, operator, node.cast(value, i8), axes), element_of(value))
     operator = FOLDS.get(kind)
-    return None if operator is None else node.emit(operator, value, axes=tuple(axes), keepdims=False)
+    return None if operator is None else _folded(node, operator, value, axes)
+
+
+def _folded(node: StablehloNode, operator: type[HighOp], value: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """
+    A value folded along axes, which the result has no longer.
+
+    The operator keeps them, since most results broadcast along them, as softmax and normalization do.
+    """
+    found = node.emit(operator, value, axes=tuple(axes), keepdims=True)
+    return node.reshaped(found, [size for axis, size in enumerate(sizes_of(value)) if axis not in axes])

@@ -1,0 +1,365 @@
+"""
+What holds for the operations of `stablehlo` and `chlo` beside the number and kinds of operands, properties and results.
+
+`RULES` says which rules apply to an operation. Sizes that are not known (`?`) agree with all others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.stablehlo import shapes
+from glow_mlir.dialects.stablehlo.shapes import Shape, agree, shape_of
+
+Rule = Callable[[Operation], None]
+"""Verifies an operation; raises `VerifyException`."""
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The type of the elements of a tensor; another type itself."""
+    return cast("TensorType[Any]", value.type).element_type if isinstance(value.type, TensorType) else value.type
+
+
+def _values(op: Operation) -> list[SSAValue]:
+    return [*op.operands, *op.results]
+
+
+def _differ(values: Iterable[SSAValue]) -> str:
+    return ", ".join(dict.fromkeys(str(value.type) for value in values))
+
+
+# ---- types ----------------------------------------------------------------------------------------------------
+
+
+def same_types(op: Operation) -> None:
+    """Operands and results have the same type, as far as sizes are known."""
+    elements = {str(element_of(value)) for value in _values(op)}
+    if len(elements) > 1:
+        raise VerifyException(f"operands and results differ in type: {_differ(_values(op))}")
+    same_shape(op)
+
+
+def same_elements(op: Operation) -> None:
+    """Operands and results have elements of the same type."""
+    if len({str(element_of(value)) for value in _values(op)}) > 1:
+        raise VerifyException(f"operands and results differ in the type of elements: {_differ(_values(op))}")
+
+
+def same_shape(op: Operation) -> None:
+    """Operands and results have the same shape, as far as sizes are known."""
+    found = [shape for value in _values(op) if (shape := shape_of(value)) is not None]
+    if any(not agree(found[0], other) for other in found[1:]):
+        raise VerifyException(f"operands and results differ in shape: {_differ(_values(op))}")
+
+
+def boolean_result(op: Operation) -> None:
+    """The result is of i1."""
+    if str(element_of(op.results[0])) != "i1":
+        raise VerifyException(f"the result is of i1, not {op.results[0].type}")
+
+
+def boolean_choice(op: Operation) -> None:
+    """The first operand is of i1, a scalar or of the shape of the result."""
+    chosen, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    if str(element_of(op.operands[0])) != "i1":
+        raise VerifyException(f"the choice is of i1, not {op.operands[0].type}")
+    if chosen and result is not None and not agree(chosen, result):
+        raise VerifyException(f"the choice has type {op.operands[0].type}, the result {op.results[0].type}")
+
+
+def pairs(op: Operation) -> None:
+    """Each result has the type of the operand at its position."""
+    for operand, result in zip(op.operands, op.results, strict=False):
+        is_same = str(element_of(operand)) == str(element_of(result))
+        shape, other = shape_of(operand), shape_of(result)
+        if not is_same or (shape is not None and other is not None and not agree(shape, other)):
+            raise VerifyException(f"a result has type {result.type}, its operand {operand.type}")
+
+
+def as_many_results(op: Operation) -> None:
+    """There are as many results as operands."""
+    if len(op.results) != len(op.operands):
+        raise VerifyException(f"there are {len(op.results)} results for {len(op.operands)} operands")
+
+
+_KINDS: Mapping[str, Callable[[Attribute], bool]] = {
+    "floats": lambda element: isinstance(element, AnyFloat),
+    "integers": lambda element: isinstance(element, IntegerType) and element.width.data > 1,
+    "truth values": lambda element: isinstance(element, IntegerType) and element.width.data == 1,
+    "complex numbers": lambda element: isinstance(element, ComplexType),
+}
+
+
+def takes(*kinds: str) -> Rule:
+    """The elements of the first operand are of one of these kinds; quantized elements are of all."""
+
+    def rule(op: Operation) -> None:
+        element = element_of(op.operands[0])
+        is_known = any(check(element) for check in _KINDS.values())
+        if is_known and not any(_KINDS[kind](element) for kind in kinds):
+            raise VerifyException(f"takes {' or '.join(kinds)}, not {op.operands[0].type}")
+
+    return rule
+
+
+def constant_type(op: Operation) -> None:
+    """The value has the shape of the result."""
+    value: Any = op.properties["value"]
+    shape, expected = tuple(value.get_type().get_shape()), shape_of(op.results[0])
+    if expected is not None and shape != expected:
+        raise VerifyException(f"a value of type {value.get_type()} is no {op.results[0].type}")
+
+
+# ---- lists of dimensions ----------------------------------------------------------------------------------------
+
+
+def numbers(op: Operation, name: str) -> tuple[int, ...] | None:
+    """The numbers of a property; `None` where it is absent."""
+    found = op.properties.get(name)
+    if isinstance(found, DenseArrayBase):
+        return tuple(cast("DenseArrayBase[Any]", found).get_values())
+    return (cast("IntegerAttr[Any]", found).value.data,) if isinstance(found, IntegerAttr) else None
+
+
+def per_dimension(*names: str) -> Rule:
+    """Properties that are lists have one item for each dimension of the first operand."""
+
+    def rule(op: Operation) -> None:
+        shape = shape_of(op.operands[0])
+        for name in names:
+            found = numbers(op, name)
+            if found is not None and shape is not None and len(found) != len(shape):
+                raise VerifyException(f"'{name}' has {len(found)} items for {len(shape)} dimensions")
+
+    return rule
+
+
+def within(*names: str, is_of_result: bool = False) -> Rule:
+    """Properties are different dimensions of the first operand, or of the first result."""
+
+    def rule(op: Operation) -> None:
+        shape = shape_of((op.results if is_of_result else op.operands)[0])
+        for name in names:
+            check_dimensions(name, numbers(op, name) or (), shape)
+
+    return rule
+
+
+def check_dimensions(name: str, found: Sequence[int], shape: Shape | None) -> None:
+    """Raise `VerifyException` unless numbers are different dimensions of a shape, if that is known."""
+    if len(set(found)) != len(found):
+        raise VerifyException(f"'{name}' has a dimension twice: {list(found)}")
+    for number in found:
+        if number < 0 or (shape is not None and number >= len(shape)):
+            count = "" if shape is None else f", of which there are {len(shape)}"
+            raise VerifyException(f"'{name}' has {number}, which is no dimension{count}")
+
+
+def positive(*names: str, least: int = 1) -> Rule:
+    """The numbers of properties are not below `least`."""
+
+    def rule(op: Operation) -> None:
+        for name in names:
+            for number in numbers(op, name) or ():
+                if number < least:
+                    raise VerifyException(f"'{name}' has {number}, which is below {least}")
+
+    return rule
+
+
+def indices(first: int) -> Rule:
+    """The operands from `first` on are scalars of integers, one for each dimension of the first operand."""
+
+    def rule(op: Operation) -> None:
+        shape = shape_of(op.operands[0])
+        found = op.operands[first:]
+        if shape is not None and len(found) != len(shape):
+            raise VerifyException(f"there are {len(found)} indices for {len(shape)} dimensions")
+        for value in found:
+            if shape_of(value) != () or not isinstance(element_of(value), IntegerType):
+                raise VerifyException(f"an index is a scalar of integers, not {value.type}")
+
+    return rule
+
+
+# ---- shapes that follow -----------------------------------------------------------------------------------------
+
+
+def follows(infer: Callable[[Operation], Shape | None]) -> Rule:
+    """The first result has the shape that follows; `infer` raises `VerifyException` where none does."""
+
+    def rule(op: Operation) -> None:
+        expected, found = infer(op), shape_of(op.results[0])
+        if expected is not None and found is not None and not agree(expected, found):
+            words = "x".join("?" if size < 0 else str(size) for size in expected) or "that of a scalar"
+            raise VerifyException(f"the result has type {op.results[0].type}, but the shape {words} follows")
+
+    return rule
+
+
+def same_count(op: Operation) -> None:
+    """The result has as many elements as the operand."""
+    shape, other = shape_of(op.operands[0]), shape_of(op.results[0])
+    if shape is None or other is None or min((*shape, *other), default=0) < 0:
+        return
+    if math.prod(shape) != math.prod(other):
+        raise VerifyException(f"{op.operands[0].type} and {op.results[0].type} differ in the number of elements")
+
+
+# ---- regions ----------------------------------------------------------------------------------------------------
+
+
+def body(count: int, results: str = "results") -> Rule:
+    """
+    The last region has `count` arguments for each input, and returns a value for each result.
+
+    It returns one of i1 where `results` is "truth".
+    """
+
+    def rule(op: Operation) -> None:
+        inputs = len(op.results) if len(op.results) else 1
+        block = _only_block(op, len(op.regions) - 1)
+        if len(block.args) != count * inputs:
+            raise VerifyException(f"the body has {len(block.args)} arguments, not {count * inputs}")
+        _check_return(op, len(op.regions) - 1, 1 if results == "truth" else inputs)
+
+    return rule
+
+
+def loop(op: Operation) -> None:
+    """Condition and body take the values of the loop; they return a truth value, and the values."""
+    for at, count in enumerate((1, len(op.operands))):
+        block = _only_block(op, at)
+        if [arg.type for arg in block.args] != [*op.operand_types]:
+            raise VerifyException(f"region {at} does not take the {len(op.operands)} values of the loop")
+        _check_return(op, at, count)
+
+
+def branches(op: Operation) -> None:
+    """Each region takes nothing, and returns the results."""
+    for at in range(len(op.regions)):
+        if _only_block(op, at).args:
+            raise VerifyException(f"region {at} has arguments")
+        _check_return(op, at, len(op.results))
+
+
+def _only_block(op: Operation, at: int) -> Any:
+    if len(op.regions[at].blocks) != 1:
+        raise VerifyException(f"region {at} has {len(op.regions[at].blocks)} blocks, not 1")
+    return op.regions[at].block
+
+
+def _check_return(op: Operation, at: int, count: int) -> None:
+    ending = op.regions[at].block.last_op
+    if ending is None or ending.name != "stablehlo.return":
+        raise VerifyException(f"region {at} does not end with stablehlo.return")
+    if len(ending.operands) != count:
+        raise VerifyException(f"region {at} returns {len(ending.operands)} values, not {count}")
+
+
+# ---- the rules of each operation --------------------------------------------------------------------------------
+
+_FLOATS = takes("floats")
+_REAL = takes("floats", "complex numbers")
+_BITS = takes("integers", "truth values")
+
+
+def _of(names: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
+    return dict.fromkeys([f"stablehlo.{name}" for name in names.split()], rules)
+
+
+def _of_chlo(names: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
+    return dict.fromkeys([f"chlo.{name}" for name in names.split()], rules)
+
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    **_of("cbrt cosine exponential exponential_minus_one log log_plus_one logistic", same_types, _REAL),
+    **_of("rsqrt sine sqrt tan tanh atan2", same_types, _REAL),
+    **_of("ceil floor round_nearest_afz round_nearest_even reduce_precision", same_types, _FLOATS),
+    **_of("add divide maximum minimum multiply negate power remainder sign subtract", same_types),
+    **_of("and or xor not", same_types, _BITS),
+    **_of(
+        "count_leading_zeros popcnt shift_left shift_right_arithmetic shift_right_logical",
+        same_types,
+        takes("integers"),
+    ),
+    **_of("abs convert imag real uniform_dequantize uniform_quantize complex", same_shape),
+    **_of("is_finite", same_shape, boolean_result, _FLOATS),
+    **_of("compare", same_shape, boolean_result),
+    **_of("select", boolean_choice),
+    **_of("constant", constant_type),
+    **_of("iota dynamic_iota", within("iota_dimension", is_of_result=True)),
+    **_of("reshape", same_elements, same_count),
+    **_of("broadcast", same_elements, positive("broadcast_sizes", least=0), follows(shapes.broadcast)),
+    **_of(
+        "broadcast_in_dim dynamic_broadcast_in_dim",
+        per_dimension("broadcast_dimensions"),
+        within("broadcast_dimensions", is_of_result=True),
+        shapes.check_broadcast,
+    ),
+    **_of(
+        "transpose",
+        same_elements,
+        per_dimension("permutation"),
+        within("permutation"),
+        follows(shapes.transpose),
+    ),
+    **_of("reverse", same_types, within("dimensions")),
+    **_of("concatenate", same_elements, within("dimension"), follows(shapes.concatenate)),
+    **_of(
+        "slice",
+        same_elements,
+        per_dimension("start_indices", "limit_indices", "strides"),
+        positive("strides"),
+        follows(shapes.slice_),
+    ),
+    **_of("dynamic_slice", per_dimension("slice_sizes"), indices(1), follows(shapes.dynamic_slice)),
+    **_of("dynamic_update_slice", indices(2), shapes.check_update),
+    **_of(
+        "pad",
+        same_elements,
+        per_dimension("edge_padding_low", "edge_padding_high", "interior_padding"),
+        positive("interior_padding", least=0),
+        follows(shapes.pad),
+    ),
+    **_of("gather", per_dimension("slice_sizes"), follows(shapes.gather)),
+    **_of("scatter", pairs, shapes.check_scatter, body(2)),
+    **_of("get_dimension_size", within("dimension")),
+    **_of("set_dimension_size", within("dimension")),
+    **_of("dot_general", follows(shapes.dot_general)),
+    **_of("convolution", follows(shapes.convolution)),
+    **_of("cholesky", same_types, _REAL, shapes.check_square),
+    **_of("triangular_solve", _REAL, shapes.check_square),
+    **_of("batch_norm_inference batch_norm_training batch_norm_grad", _FLOATS, within("feature_index")),
+    **_of("reduce", within("dimensions"), follows(shapes.reduce), body(2)),
+    **_of(
+        "reduce_window",
+        per_dimension("window_dimensions", "window_strides", "base_dilations", "window_dilations"),
+        positive("window_dimensions", "window_strides", "base_dilations", "window_dilations"),
+        follows(shapes.reduce_window),
+        body(2),
+    ),
+    **_of(
+        "select_and_scatter",
+        per_dimension("window_dimensions", "window_strides"),
+        positive("window_dimensions", "window_strides"),
+        body(2),
+    ),
+    **_of("sort", as_many_results, pairs, within("dimension"), body(2, "truth")),
+    **_of("while", as_many_results, pairs, loop),
+    **_of("if case", branches),
+    **_of("optimization_barrier", as_many_results, pairs),
+    **_of_chlo("acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc", same_types, _REAL),
+    **_of_chlo("conj lgamma sinh square tan _asin_acos_kernel", same_types, _REAL),
+    **_of_chlo("is_inf is_neg_inf is_pos_inf", same_shape, boolean_result, _FLOATS),
+    **_of_chlo("mulhi next_after polygamma zeta", same_types),
+    **_of_chlo("constant", constant_type),
+    **_of_chlo("top_k", positive("k", least=0), shapes.check_top_k),
+}
+"""Operation → what holds for it."""
