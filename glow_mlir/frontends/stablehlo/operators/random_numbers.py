@@ -113,12 +113,16 @@ class Halves:
 
 
 def by_philox(node: StablehloNode, state: SSAValue, shape: Sequence[int], width: int) -> tuple[SSAValue, SSAValue]:
-    """The next state, a key and a counter of one or two elements, and bits of `width`, 32 or 64."""
+    """
+    The next state, a key and a counter of one or two elements, and bits of `width`, 32 or 64.
+
+    The key is the upper element of a counter of one element, as in XLA.
+    """
     count = math.prod(shape)
     blocks = -(-count * (width // WORD) // WORDS)
     low = counters(node, element(node, state, 1), blocks)
     parts = shape_of(state)[0]
-    high = element(node, state, 2) if parts > 2 else node.splat(0, ui64, (1,))
+    high = element(node, state, parts - 1 if parts > 2 else 0)
     highs = _carried(node, low, counters(node, node.splat(0, ui64, (1,)), blocks), high)
     key = of_bits(node, element(node, state, 0), i64)
     operands = [of_bits(node, value, i64) for value in (low, highs)]
