@@ -48,6 +48,7 @@ FAMILIES = (
     "scatters",
     "sorts",
     "special_functions",
+    "window_choices",
     "windows",
 )
 """The modules with importers of operations."""
