@@ -112,7 +112,8 @@ class DenseParser(Parser):
         value = item.value
         if isinstance(element, ComplexType) and isinstance(value, tuple):
             part = cast("Any", element.element_type)
-            return tuple(_float_of(each, part) if isinstance(part, AnyFloat) else int(each) for each in value)
+            parts = cast("tuple[Any, Any]", value)
+            return tuple(_float_of(each, part) if isinstance(part, AnyFloat) else int(each) for each in parts)
         if isinstance(element, AnyFloat) and isinstance(value, Bits):
             return _float_of(value, element)
         if isinstance(element, ComplexType) or (isinstance(value, float) and not math.isfinite(value)):
@@ -190,7 +191,7 @@ def hex_text(attribute: Attribute) -> str:
     if len(data) <= MAX_LISTED * size or data[size:] == data[:-size]:
         return ""
     if isinstance(element, IntegerType) and element.width.data < 8:
-        mask = (1 << element.width.data) - 1
+        mask = (1 << int(cast("Any", element).width.data)) - 1
         data = data.translate(bytes(byte & mask for byte in range(256)))
     return f'dense<"0x{data.hex().upper()}"> : {dense.get_type()}'
 

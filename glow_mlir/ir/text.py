@@ -176,7 +176,7 @@ class ModulePrinter(Printer):
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
-        if digits := hex_text(attribute):
+        if digits := hex_text(cast(Attribute, attribute)):
             self.print_string(digits)
             return
         super().print_attribute(cast(Attribute, attribute))
