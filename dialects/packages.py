@@ -50,6 +50,8 @@ class OperatorPackage:
     """Modules with functions registered by `@semantics`."""
     importers: tuple[str, ...] = ()
     """Modules with functions registered by `@onnx_operator`."""
+    tflite_importers: tuple[str, ...] = ()
+    """Modules with functions registered by `@tflite_operator` and `@tflite_custom_operator`."""
     exporters: tuple[str, ...] = ()
     """Modules with functions registered by `@onnx_export`."""
     lowerings: tuple[str, ...] = ()
@@ -107,6 +109,10 @@ BUILTIN = OperatorPackage(
             "products convolution blocked_images rotary attention group_query_attention experts "
             "quantized_experts sparse_attention gates states decoder_attention standard_forms",
         ),
+    ),
+    tflite_importers=_modules(
+        "glow_mlir.frontends.tflite.operators",
+        "activations data_movement elementwise images lookups products quantization reductions slices state",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

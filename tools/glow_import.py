@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import ONNX, TFLITE, kind_of_file
+from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.arguments.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.arguments.run_arguments import (
     add_model_arguments,
@@ -88,6 +88,7 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     """Import the model, and run the pipeline up to the requested stage."""
     import numpy as np
 
+    from glow_mlir.api.models import own_model
     from glow_mlir.driver.compiler import Compilation
     from glow_mlir.driver.pass_runner import PassRunner
     from glow_mlir.frontends.onnx.importer import import_model
@@ -97,10 +98,9 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     values = {name: np.array(numbers) for name, numbers in args.value}
     options = model_options(args)
-    if args.model.endswith(TFLITE):
-        from glow_mlir.frontends.tflite.model import TfliteModel
-
-        module = TfliteModel(Path(args.model)).module(options["dimensions"], values=values, name=args.name)
+    model = own_model(source if isinstance(source, bytes) else Path(args.model))
+    if model is not None:
+        module = model.module(options["dimensions"], values=values, name=args.name)
     else:
         with sizes_of_files():
             module = import_model(source, name=args.name, values=values, **options)
@@ -111,10 +111,14 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
 
 def check_kind(model: str) -> None:
     """Raise `ModelError` for a file that is not an ONNX model, before the output is named after it."""
+    from glow_mlir.api.models import own_model
+
     kind = kind_of_file(Path(model))
+    if own_model(Path(model)) is not None:
+        return
     if model.endswith(".mlir"):
         raise ModelError("is a module already", file=model, hint="glow-opt runs passes over it, glow-run runs it")
-    if kind is not None and kind is not ONNX and not model.endswith(TFLITE):
+    if kind is not None and kind is not ONNX:
         raise ModelError(f"is not an ONNX model, but {kind.name}", file=model, hint=kind.hint)
 
 

@@ -60,7 +60,8 @@ class Request:
     A request to compile a model for the sizes of a call, or (without `assumptions`) as far as options determine it.
     """
 
-    model: Path | bytes
+    model: Any
+    """A path, the bytes of an ONNX model, or a model that consists of its `source`, which is one of these."""
     options: CompileOptions
     assumptions: Assumptions | None
     time_limit: float
@@ -104,6 +105,7 @@ def is_elsewhere(model: object, options: CompileOptions, is_background: bool) ->
     pipeline or observers of the caller, and if the other process can access the model.
     """
     is_here = options.pipeline or options.observers or options.pass_observers
+    model = getattr(model, "source", model)  # A model of TensorFlow Lite is its file or its bytes.
     if is_here or not isinstance(model, Path | bytes) or (not is_background and "xdsl" in sys.modules):
         return False
     if isinstance(model, bytes):

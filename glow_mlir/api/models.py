@@ -9,41 +9,64 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import TFLITE
+from glow_mlir.support.file_kinds import BEGINNING, PROGRAMS, TFLITE, is_stablehlo, is_tflite
 from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
+STABLEHLO = "StableHLO"
 
 
 def accepted_model(model: Any) -> Any:
     """Normalize a model: paths to `Path`, bytes to `bytes`; raises `OptionError` for unsupported types."""
     if isinstance(model, bytes | bytearray | memoryview):
-        return bytes(cast("bytes | bytearray | memoryview", model))
+        data = bytes(cast("bytes | bytearray | memoryview", model))
+        return own_model(data) or data
     if isinstance(model, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", model))
         if "\0" in str(path):
             raise OptionError(f"expected a path, got {str(path)!r}", hint="pass the content of a model as bytes")
-        return _opened(path)
+        return own_model(path) or path
     # Recognized by attributes, as in `is_ir`: a `ModuleOp`, or a `ModelProto` but no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
     is_own = is_module or is_importable(model) or is_opened(model)
     if is_own or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
         return model
-    hint = "give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp"
+    hint = "give a path, the bytes of a model of ONNX, TensorFlow Lite or StableHLO, a ModelProto or a ModuleOp"
     if hasattr(model, "state_dict"):
         hint = "glow_mlir.from_torch and glow_mlir.torch.exported take modules of PyTorch"
+    elif callable(model):
+        hint = "glow_mlir.from_jax and glow_mlir.from_keras take functions of JAX and models of Keras"
     raise OptionError(f"a model cannot be of the type '{type(model).__name__}'", hint=hint)
 
 
-def _opened(path: Path) -> Any:
-    """The model of a file of TensorFlow Lite; other paths are unchanged."""
-    if path.suffix != TFLITE:
-        return path
-    from glow_mlir.frontends.tflite.model import TfliteModel
+def own_model(source: Path | bytes) -> Any:
+    """The model of a file, or of its content, of TensorFlow Lite or of StableHLO; `None` for any other."""
+    if isinstance(source, bytes):
+        kind = TFLITE if is_tflite(source) else STABLEHLO if is_stablehlo(source) else ""
+    else:
+        kind = TFLITE if source.suffix == TFLITE else STABLEHLO if _holds_stablehlo(source) else ""
+    if kind == TFLITE:
+        from glow_mlir.frontends.tflite.model import TfliteModel
 
-    return TfliteModel(path)
+        return TfliteModel(source)
+    if kind == STABLEHLO:
+        from glow_mlir.frontends.stablehlo.model import StablehloModel
+
+        return StablehloModel(source)
+    return None
+
+
+def _holds_stablehlo(path: Path) -> bool:
+    """Whether a file is a program of StableHLO; a file that cannot be read is none."""
+    if path.suffix not in PROGRAMS:
+        return False
+    try:
+        with path.open("rb") as file:
+            return is_stablehlo(file.read(BEGINNING))
+    except OSError:
+        return False
 
 
 def import_any(

@@ -200,7 +200,8 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
     """
     Let properties that are resources of the text, `dense_resource<name>`, be dense attributes, and drop the resources.
 
-    Raises `ParseFailure` for one without a value, or whose size is not that of its type.
+    One that a printer has left out, `ELIDED`, stays. Raises `ParseFailure` for another one without a value, or whose
+    size is not that of its type.
     """
     resources = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
     found: dict[str, bytes] = {}
@@ -209,6 +210,8 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
             if not isinstance(value, DenseResourceAttr):
                 continue
             name = value.resource_handle.data
+            if name == ELIDED:
+                continue
             try:
                 if name not in found:
                     found[name] = bytes.fromhex(((resources and resources.lookup(name)) or "")[_PREFIX:])
@@ -219,6 +222,9 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
     for name in found:
         cast("Any", resources)._blob_storage.pop(name, None)
 
+
+ELIDED = "__elided__"
+"""The name of a resource for a constant that MLIR's printer leaves out."""
 
 _PREFIX = len("0x04000000")
 """The digits before the bytes of a resource: their alignment."""

@@ -63,7 +63,7 @@ class CompiledFunction:
     @cached_property
     def text(self) -> str:
         """The program in StableHLO."""
-        return self._lowered.model.source.decode()
+        return self._lowered.text
 
 
 def jax_array(array: np.ndarray) -> jax.Array:

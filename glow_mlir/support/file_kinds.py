@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
@@ -12,6 +13,21 @@ GENAI = "genai_config.json"
 
 TFLITE = ".tflite"
 """The suffix of files of TensorFlow Lite."""
+
+PROGRAMS = (".mlir", ".mlirbc", ".stablehlo", ".jax_export")
+"""The suffixes of files that may hold a program of StableHLO."""
+
+BYTECODE = b"ML\xefR"
+"""The first bytes of MLIR's bytecode."""
+
+_STABLEHLO = re.compile(rb'"?\b(?:stablehlo|chlo)\.[a-z_]|\bmhlo\.num_partitions\b|\bjax\.uses_shape_polymorphism\b')
+"""What only programs of StableHLO have."""
+
+_OTHER_DIALECTS = re.compile(rb"\bglow_(?:high|low)\.[a-z]")
+"""What only modules of other dialects have."""
+
+BEGINNING = 1 << 20
+"""The number of bytes in which a program of StableHLO is recognized."""
 
 NEAR = 4096
 """The number of bytes that are examined."""
@@ -53,6 +69,7 @@ _EXECUTORCH = Kind(b"ET12", "an ExecuTorch program", _SOURCE, offset=4)
 _OPENVINO = Kind(b"<?xml", "an OpenVINO model", _SOURCE, mark=b"<net", is_text=True)
 _KERAS_3 = Kind(b"PK\3\4", "a Keras model", _KERAS, mark=b"model.weights.h5")
 _EXPORTED = Kind(b"PK\3\4", "a program of torch.export", _PROGRAM, mark=b"archive_format")
+_TFLITE = Kind(b"TFL3", "a TensorFlow Lite model", f"a file of this kind is called {TFLITE}", offset=4)
 _HDF5 = Kind(b"\x89HDF", "an HDF5 file", _EXPORT)
 
 KINDS = (
@@ -72,10 +89,10 @@ KINDS = (
     Kind(b'{"', "a file of weights", "give the .mlir file beside it, which refers to it", offset=8),
     Kind(b"\xff\xfe", "text in UTF-16", "save it in UTF-8"),
     Kind(b"\xfe\xff", "text in UTF-16", "save it in UTF-8"),
-    Kind(b"ML\xefR", "bytecode of MLIR", "mlir-opt FILE prints it as text"),
+    Kind(BYTECODE, "bytecode of MLIR", "mlir-opt FILE prints it as text"),
     Kind(b"BC\xc0\xde", "bitcode of LLVM", "the ladder ends there: glow-opt --stop-after=llvm -t llvm"),
     Kind(b"\x1f\x8b", "compressed (gzip)", "gunzip FILE unpacks it"),
-    Kind(b"TFL3", "a TensorFlow Lite model", f"a file of this kind is called {TFLITE}", offset=4),
+    _TFLITE,
     _HDF5,
     _GGUF,
     _EXECUTORCH,
@@ -131,6 +148,21 @@ def kind_of_file(path: Path) -> Kind | None:
             return kind_of(file.read(NEAR), str(path))
     except OSError:
         return None
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether those bytes begin a model of TensorFlow Lite."""
+    return _TFLITE.fits(data)
+
+
+def is_stablehlo(data: bytes) -> bool:
+    """Whether bytes begin a program of StableHLO: as text, as bytecode, or in a file of `jax.export`."""
+    if data.startswith(BYTECODE):
+        return True
+    if b"\0" in data[:64]:
+        return BYTECODE in data[:BEGINNING]
+    begin = data[:BEGINNING]
+    return _STABLEHLO.search(begin) is not None and _OTHER_DIALECTS.search(begin) is None
 
 
 def _is_text(data: bytes) -> bool:

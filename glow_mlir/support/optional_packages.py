@@ -14,6 +14,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "generate": ("jinja2>=3.1.6,<4", "llguidance>=1.3,<2", "safetensors>=0.6,<1", "tokenizers>=0.22,<1"),
     "images": ("pillow>=11,<13",),
     "jax": ("jax>=0.6,<1",),
+    "litert": ("ai-edge-litert>=2.3,<3",),
     "lsp": ("pygls>=2,<3",),
     "opencl": ("pyopencl>=2026.1,<2027",),
     "serve": (

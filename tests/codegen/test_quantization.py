@@ -53,7 +53,7 @@ def test_rescaling_by_integers_is_exact(target: str) -> None:
     multiplier = RANDOM.integers(-(2**31), 2**31, COUNT).astype(np.int32)
     multiplier[:2] = -(2**31), 2**31 - 1
     offset = sums()[::-1].copy()
-    for rounding in ("once", "twice"):
+    for rounding in ("once", "twice", "twice_right"):
         cases = [
             Case(IntegerRescaleOp, x, multiplier, shift, offset, to=kind, rounding=rounding)
             for kind in (i8, uniform(ui8, f32, 1.0, 7), i32)

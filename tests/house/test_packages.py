@@ -12,6 +12,7 @@ from glow_mlir.dialects.packages import BUILTIN
 MARKS = {
     "semantics": r"@semantics\(",
     "importers": r"\bonnx_operator\(",
+    "tflite_importers": r"^@tflite_(custom_)?operator\(",
     "exporters": r"\bonnx_export\(",
     "lowerings": r"@lowering\(",
     "gradients": r"@gradient\(",
@@ -32,7 +33,7 @@ def registering(mark: str) -> set[str]:
     found: set[str] = set()
     for path in files(".py"):
         name = path.relative_to(ROOT).as_posix()
-        if name.startswith(ROOMS) and re.search(mark, path.read_text(encoding="utf-8")):
+        if name.startswith(ROOMS) and re.search(mark, path.read_text(encoding="utf-8"), re.MULTILINE):
             found.add(name.removesuffix(".py").replace("/", "."))
     return found
 

@@ -59,3 +59,18 @@ def test_rescaling_with_two_roundings_is_that_of_tensorflow_lite() -> None:
     rows = zip(x.tolist(), multiplier.tolist(), shift.tolist(), strict=True)
     expected = [multiplied_by_quantized_multiplier(one, by, 31 - to) for one, by, to in rows]
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_shorter_rule_gives_the_same_for_shifts_from_32_on() -> None:
+    random = np.random.default_rng(2)
+    limit = 2**31 - 1
+    x = np.concatenate([random.integers(-limit - 1, limit + 1, 6000), [-limit - 1, limit, -1, 0, 1, limit]])
+    multiplier, shift = random.integers(-limit, limit + 1, x.size), random.integers(32, 63, x.size)
+    multiplier[-6:], multiplier[::3] = limit, 1 << 30
+    operands = [item.astype(np.int32) for item in (x, multiplier, shift)]
+    types = [tensor((x.size,), i32)] * 3
+    one, other = (
+        apply_semantics(IntegerRescaleOp.make(*Block(arg_types=types).args, to=i32, rounding=rounding), operands)[0]
+        for rounding in ("twice", "twice_right")
+    )
+    np.testing.assert_array_equal(one, other)

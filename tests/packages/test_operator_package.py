@@ -11,8 +11,12 @@ import pytest
 from checkout import ROOT
 from onnx import TensorProto, helper
 from package_sites import OPERATOR_PACKAGE, install, install_example, output, run
+from tflite_files import OperatorCase, TensorCase, tflite_model
 
 EPSILON = 1e-3
+
+OPTIONS = b"epsilon\0\1\t\0\0\3\0\0\0\1\0\0\0\1\0\0\0\0\0\0\x3e\x0e\5\x26\1"
+"""The map of `epsilon` to 0.125, a flexbuffer."""
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +104,18 @@ def test_machine_code_is_chosen_as_for_built_in_operators(site: Path, model: Pat
     assert "bias_gelu" not in lowered
     selected = output(site, *tool, "selected")
     assert 'glow_low.pairwise_dot_product @out %pairs, @in %gelu {kernel = "pairwise-dot-product"}' in selected
+
+
+def test_custom_operators_of_tensorflow_lite(site: Path, tmp_path: Path) -> None:
+    tensors, operators = [TensorCase((7,))] * 2, [OperatorCase("CUSTOM Logit", (0,), (1,), custom=OPTIONS)]
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(tflite_model(tensors, operators, (0,), (1,)))
+    x = np.array([0, 0.1, 0.25, 0.5, 0.75, 0.9, 1], np.float32)
+    np.savez(tmp_path / "inputs.npz", t0=x)
+    output(site, "-c", SESSION, "cpu", path, tmp_path / "inputs.npz", tmp_path / "results.npz")
+    clamped = np.clip(x.astype(np.float64), 0.125, 0.875)
+    found = np.load(tmp_path / "results.npz")["t1"]
+    np.testing.assert_allclose(found, np.log(clamped / (1 - clamped)), rtol=1e-5, atol=1e-5)
 
 
 def test_operators_are_listed(site: Path, model: Path) -> None:

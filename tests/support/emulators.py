@@ -482,6 +482,9 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
     "riscv64": (_linux("riscv64"),),
     "rvv-128": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=128"),),
     "rvv-256": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=256"),),
+    "riscv32": (_linux("riscv32"),),
+    # QEMU's boards with a Cortex-M0 have 16 KB, and a Cortex-M3 has its instructions.
+    "cortex-m0plus": (cortex_m("mps2-an385", "cortex_m0plus", 0x21000000, 0x20400000, float_abi="soft"),),
     "cortex-m3": (cortex_m("mps2-an385", "cortex_m3", 0x21000000, 0x20400000, float_abi="soft"),),
     "cortex-m4": (
         cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000, "fpv4-sp-d16"),

@@ -263,8 +263,9 @@ def code_options(args: Namespace) -> dict[str, Any]:
 def _add_check(group: ArgumentGroup) -> None:
     group.add_argument(
         "--check",
-        choices=(REFERENCE_BACKEND, "onnxruntime"),
-        help="compare every layer with a reference; exit code 1 if one is wrong",
+        choices=(REFERENCE_BACKEND, "onnxruntime", "litert"),
+        help="compare every layer with a reference; exit code 1 if one is wrong; litert has the reference kernels of "
+        "TensorFlow Lite",
     )
     group.add_argument(
         "--compare",

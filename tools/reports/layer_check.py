@@ -11,15 +11,23 @@ import numpy as np
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.api.model_session import ModelSession
-from glow_mlir.api.models import import_any
+from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.file_kinds import TFLITE
 from glow_mlir.support.optional_packages import imported
 from glow_mlir.tools.reports.tables import Alignment, print_table
 
-REFERENCES: dict[str, str] = {REFERENCE_BACKEND: f"the {REFERENCE_BACKEND}", "onnxruntime": "onnxruntime"}
+LITERT = "litert"
+"""The reference for models of TensorFlow Lite."""
+
+REFERENCES: dict[str, str] = {
+    REFERENCE_BACKEND: f"the {REFERENCE_BACKEND}",
+    "onnxruntime": "onnxruntime",
+    LITERT: "LiteRT's reference kernels",
+}
 """Reference → its name in sentences."""
 
 TOLERANCES: dict[str, tuple[float, float]] = {
@@ -197,7 +205,10 @@ class Comparison:
 
     def run(self, outputs: Outputs) -> CheckReport:
         """Compare all layers, and the given outputs of the normal compilation."""
-        compared = self._of_module() if is_ir(self.model) else self._of_onnx()
+        if is_tflite(self.model):
+            compared = self._of_tflite()
+        else:
+            compared = self._of_module() if is_ir(self.model) else self._of_onnx()
         layers = [
             compare(*compared.layers[name], name, compared.actual[name], compared.expected[name], self.tolerance)
             for name in compared.layers
@@ -217,6 +228,19 @@ class Comparison:
         else:
             module = import_any(exposed.model, self.options["dimensions"], values=self.values)
             expected = self._run(module, {"backend": REFERENCE_BACKEND}, exposed.outputs)
+        return Compared(exposed.layers, actual, expected)
+
+    def _of_tflite(self) -> Compared:
+        from glow_mlir.tools.reports.tflite_check import exposed_tensors, run_litert
+
+        model, sizes = accepted_model(self.model), self.options["dimensions"]
+        exposed = exposed_tensors(model, sizes, self.values)
+        options = {name: value for name, value in self.options.items() if name != "dimensions"}
+        actual = self._run(exposed.module, options)
+        if self.reference == LITERT:
+            expected = run_litert(model, exposed, self.inputs)
+        else:
+            expected = self._run(exposed_tensors(model, sizes, self.values).module, {"backend": REFERENCE_BACKEND})
         return Compared(exposed.layers, actual, expected)
 
     def _of_module(self) -> Compared:
@@ -248,11 +272,23 @@ class Compared:
 
 def check_reference(reference: str, model: str | Path) -> None:
     """Raise `OptionError` if a model cannot be compared with the reference."""
-    if reference != "onnxruntime":
-        return
-    if is_ir(model):
-        raise OptionError("onnxruntime runs ONNX models, not modules of ours", hint=f"--check {REFERENCE_BACKEND}")
-    onnxruntime()
+    otherwise = f"--check {REFERENCE_BACKEND}"
+    if reference == LITERT:
+        from glow_mlir.tools.reports.tflite_check import litert
+
+        if not is_tflite(model):
+            raise OptionError("LiteRT runs models of TensorFlow Lite alone", hint=otherwise)
+        litert()
+    if reference == "onnxruntime":
+        if is_ir(model) or is_tflite(model):
+            kind = "models of TensorFlow Lite" if is_tflite(model) else "modules of ours"
+            raise OptionError(f"onnxruntime runs ONNX models, not {kind}", hint=otherwise)
+        onnxruntime()
+
+
+def is_tflite(model: object) -> bool:
+    """Whether a model is given as a file of TensorFlow Lite."""
+    return isinstance(model, str | Path) and Path(model).suffix == TFLITE
 
 
 def onnxruntime() -> Any:

@@ -7,6 +7,7 @@ PACKAGE = OperatorPackage(
     operators=("glow_extra_operators.operators",),
     semantics=("glow_extra_operators.semantics",),
     importers=("glow_extra_operators.importers",),
+    tflite_importers=("glow_extra_operators.tflite_importers",),
     lowerings=("glow_extra_operators.lowerings",),
     kernels={"cpu": ("glow_extra_operators.kernels",)},
 )

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from glow_mlir.api.model_identity import is_ir
+from glow_mlir.api.model_identity import is_importable, is_ir
 from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """The metadata of an ONNX model; for our modules, all fields but the producer are empty."""
+    """The metadata of a model; for our modules, all fields but the producer are empty."""
 
     producer_name: str = ""
     graph_name: str = ""
@@ -27,6 +27,8 @@ def model_metadata(model: Any) -> ModelMetadata:
     """The metadata of a model; raises `ModelError` if its file can no longer be read."""
     if is_ir(model):
         return ModelMetadata(producer_name="glow-mlir")
+    if is_importable(model):
+        return ModelMetadata(**model.described()) if hasattr(model, "described") else ModelMetadata()
     from glow_mlir.frontends.onnx.metadata import metadata_of
 
     return ModelMetadata(**metadata_of(model))

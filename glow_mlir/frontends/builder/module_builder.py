@@ -127,9 +127,12 @@ class ModuleBuilder:
     def _add_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         placeholder = self._shared(name, type_, "input")
         if placeholder is None:
-            placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
+            symbol = self.storage.unique_name(name)
+            placeholder = PlaceholderOp.bound(symbol, type_, "input", named_location(name))
+            if symbol != name:
+                placeholder.label = StringAttr(name)
             self.storage.add(placeholder)
-        self._bindings.append(name)
+        self._bindings.append(placeholder.sym_name.data)
         try:
             value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
         except UnsupportedError as error:

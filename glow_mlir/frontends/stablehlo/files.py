@@ -7,7 +7,6 @@ other dialects.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,23 +18,8 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import resolve_resources
 from glow_mlir.ir.text import decoded, parse_module
 
-_MARKS = re.compile(rb'"?\b(?:stablehlo|chlo)\.[a-z_]|\bmhlo\.num_partitions\b|\bjax\.uses_shape_polymorphism\b')
-"""What only programs of StableHLO have."""
-
-_OTHERS = re.compile(rb"\bglow_(?:high|low)\.[a-z]")
-"""What only modules of other dialects have."""
-
 _PROGRAM = 13
 """The field of the first table of a file of `jax.export` that is the program."""
-
-
-def is_stablehlo(data: bytes) -> bool:
-    """Whether the content of a file is a program of StableHLO, as text, bytecode, or a file of `jax.export`."""
-    if data.startswith(MAGIC):
-        return True
-    if b"\0" in data[:64]:
-        return exported_program(data) is not None
-    return _MARKS.search(data) is not None and _OTHERS.search(data) is None
 
 
 def exported_program(data: bytes) -> bytes | None:

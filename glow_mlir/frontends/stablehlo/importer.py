@@ -8,7 +8,15 @@ from dataclasses import field
 from importlib import import_module
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr, DictionaryAttr, ModuleOp, NameLoc, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ComplexType,
+    DenseResourceAttr,
+    DictionaryAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    TensorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -17,10 +25,26 @@ from glow_mlir.dialects.shapes import tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
-from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value
+from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value, of_parts, parts_of_array
 from glow_mlir.support.dataclass import dataclass
 
-FAMILIES = "control_flow data_movement elementwise gathers products reductions scatters sorts windows".split()
+FAMILIES = (
+    "bits",
+    "broadcasts",
+    "complex_numbers",
+    "control_flow",
+    "data_movement",
+    "elementwise",
+    "gathers",
+    "linear_algebra",
+    "plumbing",
+    "products",
+    "reductions",
+    "scatters",
+    "sorts",
+    "special_functions",
+    "windows",
+)
 """The modules with importers of operations."""
 
 
@@ -57,7 +81,8 @@ def import_stablehlo(
     function = entry_of(module, entry)
     given = given or Given()
     inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
-    builder = ModuleBuilder(frozenset(outputs), pool)
+    results_of = zip(outputs, function.function_type.outputs, strict=True)
+    builder = ModuleBuilder(frozenset(part for pair in results_of for part, _ in border(*pair)), pool)
     program = Program(builder, functions_of(module), _resources(module, given.resources))
     arguments = _arguments(function, inputs, builder, given.constants)
     results: list[Value] = []
@@ -95,32 +120,53 @@ def entry_of(module: ModuleOp, entry: str) -> FuncOp:
     return functions[entry]
 
 
+PARTS = ("real", "imag")
+"""
+The names of the parts of complex numbers, behind a dot: an argument or result of complex numbers is two inputs or
+outputs, `NAME.real` and `NAME.imag`, because tensors at the border of a program have no complex elements.
+"""
+
+
+def border(name: str, type_: Attribute) -> list[tuple[str, TensorType[Attribute]]]:
+    """
+    The inputs or outputs for an argument or result: one, or two for complex numbers.
+
+    Raises `UnsupportedError` for a type that no tensor has.
+    """
+    element = type_.element_type if isinstance(type_, TensorType) else None
+    is_complex = isinstance(element, ComplexType)
+    part = element.element_type if is_complex else element
+    if not isinstance(type_, TensorType) or part not in NUMPY_NAMES:
+        raise UnsupportedError(f"'{name}' of type {type_} is not supported")
+    names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
+    return [(each, tensor(type_.get_shape(), part)) for each in names]
+
+
 def _arguments(
     function: FuncOp, names: Sequence[str], builder: ModuleBuilder, constants: Mapping[int, np.ndarray]
 ) -> list[Value]:
     """The arguments of the entry: inputs, and constants."""
-    types: dict[str, TensorType[Attribute]] = {}
-    for number, (name, argument) in enumerate(zip(names, function.body.block.args, strict=True)):
-        if number not in constants:
-            types[name] = _input_type(name, argument)
-    given = builder.add_inputs(types, {})
-    return [
-        builder.constant(constants[number], name, named_location(name)) if number in constants else given[name]
-        for number, name in enumerate(names)
-    ]
-
-
-def _input_type(name: str, argument: SSAValue) -> TensorType[Attribute]:
-    type_ = argument.type
-    if not isinstance(type_, TensorType) or type_.element_type not in NUMPY_NAMES:
-        raise UnsupportedError(f"input '{name}' of type {type_} is not supported")
-    return tensor(type_.get_shape(), type_.element_type)
+    arguments = [*enumerate(zip(names, function.body.block.args, strict=True))]
+    inputs = [border(name, argument.type) for number, (name, argument) in arguments if number not in constants]
+    given = builder.add_inputs({name: type_ for parts in inputs for name, type_ in parts}, {})
+    found: list[Value] = []
+    for number, (name, argument) in arguments:
+        if number in constants:
+            arrays = parts_of_array(constants[number])
+            parts = [builder.constant(array, name, named_location(name)) for array in arrays]
+        else:
+            parts = [given[part] for part, _ in border(name, argument.type)]
+        found.append(of_parts(parts))
+    return found
 
 
 def _add_output(builder: ModuleBuilder, name: str, value: Value) -> None:
+    parts = {name: value}
     if isinstance(value, ComplexValue):
-        raise UnsupportedError(f"output '{name}' of complex numbers is not supported", hint="return its two parts")
-    builder.add_output(name, value)
+        parts = {f"{name}.{PARTS[0]}": value.real, f"{name}.{PARTS[1]}": value.imaginary}
+    for each, part in parts.items():
+        assert isinstance(part, SSAValue)
+        builder.add_output(each, part)
 
 
 def input_names(function: FuncOp) -> list[str]:

@@ -6,17 +6,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp, TensorType
-from xdsl.dialects.func import Func, FuncOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.errors import OptionError
-from glow_mlir.frontends.stablehlo.importer import Given, entry_of, import_stablehlo, input_names, output_names
-from glow_mlir.ir.text import LocatingParser
+from glow_mlir.errors import GlowError, OptionError
+from glow_mlir.frontends.stablehlo.files import read_stablehlo
+from glow_mlir.frontends.stablehlo.importer import Given, border, entry_of, import_stablehlo, input_names, output_names
+from glow_mlir.runtime.cache import ContentIndex
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
@@ -28,11 +29,12 @@ class StablehloModel:
     """
     A program; `glow_mlir.InferenceSession` takes it.
 
-    `source` is its text. Arguments of its function `entry` with these numbers are `constants`. `resources` are the
-    constants that the text leaves out, in its order; `inputs` and `outputs` are names that it does not have itself.
+    `source` is its text or bytecode, or the path of a file of these, which must not change while it is used. Arguments
+    of its function `entry` with these numbers are `constants`. `resources` are the constants that the text leaves out,
+    in its order; `inputs` and `outputs` are names that it does not have itself.
     """
 
-    source: bytes
+    source: Path | bytes
     constants: Mapping[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
     entry: str = "main"
     resources: tuple[np.ndarray, ...] = ()
@@ -40,18 +42,13 @@ class StablehloModel:
     outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """What it is."""
-        return "a StableHLO program"
+        """Its file, or what it is."""
+        return str(self.source) if isinstance(self.source, Path) else "a StableHLO program"
 
     @cached_property
     def program(self) -> ModuleOp:
         """Its operations."""
-        from glow_mlir.dialects.stablehlo.dialect import CHLO, STABLEHLO
-
-        context = Context(allow_unregistered=True)
-        for dialect in (Builtin, Func, STABLEHLO, CHLO):
-            context.load_dialect(dialect)
-        return LocatingParser(context, self.source.decode(), str(self)).parse_module()
+        return read_stablehlo(self.source)
 
     def told(self, program: ModuleOp) -> None:
         """Take the operations of the text from who has them, so that it need not be read."""
@@ -61,10 +58,11 @@ class StablehloModel:
         """Read the text again in another process."""
         return StablehloModel, (self.source, self.constants, self.entry, self.resources, self.inputs, self.outputs)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A digest of its text and its constants."""
-        digest = hashlib.sha256(self.source)
+        digest = hashlib.sha256()
+        digest.update(ContentIndex().digest(self.source).encode() if isinstance(self.source, Path) else self.source)
         for number, array in (*sorted(self.constants.items()), *enumerate(self.resources)):
             digest.update(f"{number} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -88,8 +86,8 @@ class StablehloModel:
         inputs = zip(names[0], function.function_type.inputs, strict=True)
         outputs = zip(names[1], function.function_type.outputs, strict=True)
         return Signature(
-            tuple(_argument(*item) for number, item in enumerate(inputs) if number not in self.constants),
-            tuple(_argument(*item) for item in outputs),
+            tuple(part for number, item in enumerate(inputs) if number not in self.constants for part in _parts(*item)),
+            tuple(part for item in outputs for part in _parts(*item)),
             {},
         )
 
@@ -108,9 +106,15 @@ class StablehloModel:
         if dimensions or values:
             raise OptionError("a StableHLO program has no free dimensions", hint="its sizes are those of its text")
         given = Given(self.constants, self.resources, *self._names)
-        return import_stablehlo(self.program, self.entry, given, name=name)
+        try:
+            return import_stablehlo(self.program, self.entry, given, name=name)
+        except GlowError as error:
+            error.file = error.file or (str(self) if isinstance(self.source, Path) else "")
+            raise
 
 
-def _argument(name: str, type_: Attribute) -> Argument:
-    assert isinstance(type_, TensorType)
-    return Argument(name, name_of(numpy_dtype(type_.element_type)), tuple(type_.get_shape()))
+def _parts(name: str, type_: Attribute) -> list[Argument]:
+    return [
+        Argument(part, name_of(numpy_dtype(tensor_type.element_type)), tuple(tensor_type.get_shape()))
+        for part, tensor_type in border(name, type_)
+    ]

@@ -45,6 +45,17 @@ class ComplexValue:
 Value = SSAValue | ComplexValue
 """What a value of StableHLO is in `glow_high`."""
 
+
+def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
+    """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
+    return [array.real.copy(), array.imag.copy()] if array.dtype.kind == "c" else [array]
+
+
+def of_parts(parts: Sequence[SSAValue]) -> Value:
+    """The value of one part, or the complex numbers of two."""
+    return ComplexValue(*parts) if len(parts) > 1 else parts[0]
+
+
 Importer = Callable[["StablehloNode"], "Value | Sequence[Value]"]
 """Emits the operators of an operation, and returns its results."""
 
@@ -57,13 +68,22 @@ MOVES: set[str] = set()
 """The operations that only move elements: those of complex numbers are moved part by part."""
 
 
-def stablehlo_operator(*kinds: str, moves: bool = False) -> Callable[[Function], Function]:
-    """Register the importer of operations; with `moves`, it only moves elements of operands, whatever they are."""
+COMPLEX: dict[str, Importer] = {}
+"""Name of an operation → its importer for complex operands, if it is not that of other ones."""
+
+
+def stablehlo_operator(*kinds: str, moves: bool = False, of_complex: bool = False) -> Callable[[Function], Function]:
+    """
+    Register the importer of operations.
+
+    With `moves`, it only moves elements of operands, whatever they are; with `of_complex`, it is that of complex
+    operands.
+    """
 
     def register(importer: Function) -> Function:
         for kind in kinds:
             name = kind if "." in kind else f"stablehlo.{kind}"
-            IMPORTERS[name] = importer
+            (COMPLEX if of_complex else IMPORTERS)[name] = importer
             if moves:
                 MOVES.add(name)
         return importer
@@ -128,11 +148,12 @@ class StablehloNode(NodeBuilder):
         """The properties of the operation; for a composite one, the attributes that it hands over."""
         self.formulas = Formulas(self)
         self._parts: Sequence[Value] | None = None
-        """The operands, where they are parts of complex numbers."""
+        """The operands that take the place of those of the operation: parts of complex numbers, or repeated ones."""
 
     def results_of(self) -> Sequence[Value]:
         """Emit the operators of the operation; raises `UnsupportedError` for one that has no importer."""
-        if self.kind == "stablehlo.composite" and self.text("name") in IMPORTERS:
+        is_complex = any(isinstance(self.value(position), ComplexValue) for position in range(self.count))
+        if self.kind == "stablehlo.composite" and self.text("name") in (COMPLEX if is_complex else IMPORTERS):
             attributes = self.op.properties.get("composite_attributes")
             self.kind = self.text("name")
             self.properties = attributes.data if isinstance(attributes, DictionaryAttr) else {}
@@ -141,12 +162,14 @@ class StablehloNode(NodeBuilder):
             raise self.unsupported("is not supported")
         if self.program.is_vectorized and self.kind in SHAPES:
             return [self.value(0)]
-        if self.kind in MOVES and any(isinstance(self.value(position), ComplexValue) for position in range(self.count)):
-            return self._moved_by_parts(importer)
+        if is_complex:
+            if self.kind in MOVES:
+                return self.by_parts(importer)
+            importer = COMPLEX.get(self.kind, importer)
         return self._checked(_listed(importer(self)))
 
-    def _moved_by_parts(self, importer: Importer) -> list[Value]:
-        """The results of an operation that moves elements, for the parts of complex numbers one after the other."""
+    def by_parts(self, importer: Importer) -> list[Value]:
+        """The results of an importer for the parts of complex numbers, one after the other."""
         operands = [self.value(position) for position in range(self.count)]
         found: list[Sequence[Value]] = []
         for part in ("real", "imaginary"):
@@ -154,6 +177,15 @@ class StablehloNode(NodeBuilder):
             found.append(_listed(importer(self)))
         self._parts = None
         return [self.complex(*pair) for pair in zip(*found, strict=True)]
+
+    def delegated(self, kind: str, operands: Sequence[Value]) -> Value | Sequence[Value]:
+        """What another operation of this name gives for these operands, with the properties of this one."""
+        around = self.kind, self._parts
+        self.kind, self._parts = kind, operands
+        try:
+            return IMPORTERS[kind](self)
+        finally:
+            self.kind, self._parts = around
 
     def _checked(self, found: Sequence[Value]) -> Sequence[Value]:
         """Raise `ModelError` if the results are not of the types that the program says."""
@@ -178,7 +210,7 @@ class StablehloNode(NodeBuilder):
     @property
     def count(self) -> int:
         """The number of operands."""
-        return len(self.op.operands)
+        return len(self.op.operands if self._parts is None else self._parts)
 
     def value(self, position: int) -> Value:
         """What an operand is."""
@@ -194,6 +226,13 @@ class StablehloNode(NodeBuilder):
     def inputs(self, first: int = 0, last: int | None = None) -> list[SSAValue]:
         """Operands from position `first` on, in front of `last`."""
         return [self.input(position) for position in range(self.count)[first:last]]
+
+    def known_values(self, *values: SSAValue) -> list[SSAValue]:
+        """Values of the program in `glow_high`; raises `UnsupportedError` for complex numbers."""
+        found = [self.program.values[value] for value in values]
+        if any(isinstance(value, ComplexValue) for value in found):
+            raise self.unsupported("of complex numbers is not supported")
+        return [value for value in found if isinstance(value, SSAValue)]
 
     def complex(self, real: Value, imaginary: Value) -> ComplexValue:
         """Complex numbers of two parts."""
@@ -246,8 +285,9 @@ class StablehloNode(NodeBuilder):
         return found
 
     def element(self, position: int = 0) -> Attribute:
-        """The element type of a result."""
-        return self.declared(position).element_type
+        """The element type of a result; where parts of complex numbers take the place of operands, that of a part."""
+        found = self.declared(position).element_type
+        return found.element_type if isinstance(found, ComplexType) and self._parts is not None else found
 
     def is_complex(self, position: int = 0) -> bool:
         """Whether a result is of complex numbers."""

@@ -87,5 +87,3 @@ def _canonical(x: Expression) -> Expression:
     """A float with one NaN and one zero, as JAX writes it."""
     is_zero, is_nan = operation("compare EQ FLOAT", x, _ZERO), operation("compare NE FLOAT", x, x)
     return operation("select", is_nan, _NAN, operation("select", is_zero, _ZERO, x))
-
-

@@ -48,8 +48,15 @@ OTHER_TYPES = frozenset(("string", "resource", "variant", "int4", "bfloat16"))
 INTEGERS = frozenset(("int8", "uint8", "int16", "uint16", "int32"))
 """Types of quantized values."""
 
+CUSTOM = "CUSTOM "
+"""What the names of custom operators begin with."""
+
 MAX_AXES = 8
 """The maximum number of axes of a tensor."""
+
+
+FREE = -1
+"""The size of a free axis in the signature of a shape."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,12 @@ class Tensor:
     dtype: str
     values: np.ndarray | None = None
     quantization: Quantization | None = None
+    free_axes: tuple[int, ...] = ()
+    """The axes whose size callers may change; `shape` has the size without a change."""
+
+    def labelled(self, name: str) -> tuple[int | str, ...]:
+        """The shape as an input or output `name`, whose free axes are labels: the name and the axis, as in ONNX."""
+        return tuple(f"{name}.{axis}" if axis in self.free_axes else size for axis, size in enumerate(self.shape))
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,7 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Table | None
+    custom_options: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,8 @@ class TfliteFile:
     description: str
     subgraphs: Sequence[Subgraph]
     signatures: Sequence[Signature]
+    metadata: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """The bytes of each entry of metadata, by name."""
 
     @staticmethod
     def open(path: Path) -> TfliteFile:
@@ -140,6 +156,8 @@ class _Reader:
         self._root = buffer.root()
         self._buffers = self._root.tables(4, "buffer")
         self._kinds = [self._kind(code) for code in self._root.tables(1, "operator code")]
+        self._densified = 0
+        """The number of elements of the sparse constants that are read, in dense form."""
 
     def read(self) -> TfliteFile:
         """The file."""
@@ -149,14 +167,24 @@ class _Reader:
         if not subgraphs:
             raise self._buffer.error("it has no subgraph")
         signatures = [self._signature(table, subgraphs) for table in self._root.tables(7, "signature")]
-        return TfliteFile(self._buffer.file, self._root.text(3), subgraphs, signatures)
+        return TfliteFile(self._buffer.file, self._root.text(3), subgraphs, signatures, self._metadata())
+
+    def _metadata(self) -> dict[str, np.ndarray]:
+        """The bytes of each entry of metadata."""
+        found: dict[str, np.ndarray] = {}
+        for table in self._root.tables(6, "metadata"):
+            number = table.number(1, "I")
+            if number >= len(self._buffers):
+                raise self._buffer.error(f"{table.role} has buffer {number} of {len(self._buffers)}")
+            found[table.text(0)] = self._bytes(self._buffers[number])
+        return found
 
     def _kind(self, code: Table) -> str:
         """The name of an operator: of a builtin in capitals, or the name of a custom one."""
         number = max(code.number(0, "b"), code.number(3, "i"))
         if not 0 <= number < len(BUILTINS):
             raise UnsupportedError(f"operator {number} is not known", hint="the file is of a later version")
-        return f"CUSTOM {code.text(1)}" if BUILTINS[number] == "CUSTOM" else BUILTINS[number]
+        return f"{CUSTOM}{code.text(1)}" if BUILTINS[number] == "CUSTOM" else BUILTINS[number]
 
     def _subgraph(self, table: Table, number: int) -> Subgraph:
         tensors = [self._tensor(item) for item in table.tables(0, f"tensor of subgraph {number}:")]
@@ -184,7 +212,8 @@ class _Reader:
         if len(shape) > MAX_AXES or min(shape, default=0) < 0:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
         values = self._values(table, name, shape, TYPES[kind])
-        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]))
+        free = tuple(np.flatnonzero(table.array(7, "<i4")[: len(shape)] == FREE).tolist())
+        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), free)
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
         """The numbers of a constant; tensors without elements are constants."""
@@ -200,7 +229,10 @@ class _Reader:
         kind = np.dtype(np.int8 if is_packed else dtype)
         if (sparsity := table.table(6, f"the sparsity of '{name}'")) is not None:
             stored = len(data) // kind.itemsize
-            return densified(sparsity, data[: stored * kind.itemsize].view(kind.newbyteorder("<")), shape)
+            stored_values = data[: stored * kind.itemsize].view(kind.newbyteorder("<"))
+            dense = densified(sparsity, stored_values, shape, self._densified)
+            self._densified += dense.size
+            return dense
         if len(data) != (-(-count // 2) if is_packed else count * kind.itemsize):
             raise self._buffer.error(f"tensor '{name}' of {dtype} and shape {list(shape)} has {len(data)} bytes")
         return (_unpacked(data, count) if is_packed else data.view(kind.newbyteorder("<"))).reshape(shape)
@@ -220,7 +252,7 @@ class _Reader:
         inputs, outputs = (self._numbers(table, field_, tensors) for field_ in (1, 2))
         name = next((tensors[item].name for item in outputs if item >= 0), "") or f"{self._kinds[number]}:{position}"
         options = table.table(4, f"the options of {name}") or table.table(12, f"the options of {name}")
-        return Operator(self._kinds[number], name, inputs, outputs, options)
+        return Operator(self._kinds[number], name, inputs, outputs, options, table.array(5, "u1").tobytes())
 
     def _signature(self, table: Table, subgraphs: Sequence[Subgraph]) -> Signature:
         number = table.number(4, "I")

@@ -16,9 +16,11 @@ from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.tflite.file import INTEGERS, Operator, Quantization, Tensor
+from glow_mlir.frontends.tflite.file import CUSTOM, INTEGERS, Operator, Quantization, Tensor
 from glow_mlir.frontends.tflite.flatbuffer import Table
+from glow_mlir.frontends.tflite.flexbuffer import Value, read_flexbuffer
 from glow_mlir.frontends.tflite.variables import Variables
+from glow_mlir.ir.registry import Part
 from glow_mlir.support.dataclass import dataclass
 
 Importer = Callable[["TfliteNode"], SSAValue | Sequence[SSAValue] | None]
@@ -26,8 +28,8 @@ Importer = Callable[["TfliteNode"], SSAValue | Sequence[SSAValue] | None]
 
 Function = TypeVar("Function", bound=Importer)
 
-IMPORTERS: dict[str, Importer] = {}
-"""Name of a builtin operator → its importer."""
+IMPORTERS: Part[Importer] = Part("tflite_importers")
+"""Name of an operator, of a custom one behind `CUSTOM`, → its importer."""
 
 ACTIVATIONS: Mapping[int, str] = {0: "none", 1: "relu", 2: "relu_n1_to_1", 3: "relu6", 4: "tanh", 5: "sign_bit"}
 """The activation functions of an operator's options, by number."""
@@ -42,22 +44,31 @@ LIMITS: Mapping[str, tuple[float, float]] = {
 
 
 def tflite_operator(*kinds: str) -> Callable[[Function], Function]:
-    """Register the importer of operators."""
+    """Register the importer of builtin operators."""
 
     def register(importer: Function) -> Function:
         for kind in kinds:
-            IMPORTERS[kind] = importer
+            IMPORTERS.add(kind, importer)
         return importer
 
     return register
 
 
+def tflite_custom_operator(*names: str) -> Callable[[Function], Function]:
+    """Register the importer of custom operators, by the names that files give them."""
+    return tflite_operator(*(f"{CUSTOM}{name}" for name in names))
+
+
 @dataclass
 class GraphValues:
-    """The values of a graph under import: number of a tensor → its value, or the name of its variable."""
+    """
+    The values of a graph under import: number of a tensor → its value, or the name of its variable.
+
+    The `tensors` have the shapes of this import, also those with sizes that are known only at run time.
+    """
 
     builder: ModuleBuilder
-    tensors: Sequence[Tensor]
+    tensors: list[Tensor]
     variables: Variables
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     handles: dict[int, str] = field(default_factory=dict[int, str])
@@ -85,6 +96,26 @@ class TfliteNode(NodeBuilder):
         if self.operator.options is None:
             raise self.unsupported("has no options")
         return self.operator.options
+
+    @property
+    def custom_options(self) -> bytes:
+        """The options of a custom operator, in the form that it defines: mostly a flexbuffer. Empty without."""
+        return self.operator.custom_options
+
+    @property
+    def custom_values(self) -> dict[str, Value]:
+        """The options of a custom operator that are a flexbuffer of a map; none if there are no options."""
+        found = read_flexbuffer(self.custom_options, self.name) if self.custom_options else {}
+        if not isinstance(found, dict):
+            raise self.unsupported(f"has options that are no map, but {found!r:.40}")
+        return found
+
+    def custom_real(self, key: str, default: float) -> float:
+        """A number of the options of a custom operator."""
+        found = self.custom_values.get(key, default)
+        if not isinstance(found, int | float):
+            raise self.unsupported(f"has the option '{key}' that is no number, but {found!r:.40}")
+        return float(found)
 
     @property
     def activation(self) -> str:

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.tflite.flatbuffer import Table
 from glow_mlir.support.dataclass import dataclass
 
 MAX_ELEMENTS = 1 << 28
-"""The maximum number of elements of a sparse constant in dense form."""
+"""The maximum number of elements that all sparse constants of a file have in dense form."""
 
 _VECTORS = {1: "<i4", 2: "<u2", 3: "u1"}
 """Number of the type of a list of indices → its dtype."""
@@ -35,14 +36,21 @@ class _Level:
     indices: np.ndarray | None = None
 
 
-def densified(table: Table, values: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The dense form of the stored `values`; raises `ModelError` if the sparsity does not fit them and the shape."""
+def densified(table: Table, values: np.ndarray, shape: Sequence[int], before: int = 0) -> np.ndarray:
+    """
+    The dense form of the stored `values`; sparse constants `before` it in the file have that many elements in theirs.
+
+    Raises `ModelError` if the sparsity does not fit the values and the shape, and `UnsupportedError` beyond the limit.
+    """
+    if before + math.prod(shape) > MAX_ELEMENTS:
+        reason = f"the sparse constants of the file have more than {MAX_ELEMENTS} elements in dense form"
+        raise UnsupportedError(reason, hint="store them in dense form, which is mapped from the file")
     order = table.array(0, "<i4").tolist()
     blocks = table.array(1, "<i4").tolist()
     levels = [_level(item) for item in table.tables(2, "a level of a sparse tensor")]
     rank = len(shape)
     fits = sorted(order) == list(range(len(levels))) and len(levels) == rank + len(blocks)
-    if not fits or any(not 0 <= axis < rank for axis in blocks) or math.prod(shape) > MAX_ELEMENTS:
+    if not fits or any(not 0 <= axis < rank for axis in blocks):
         raise table.buffer.error(f"a sparse tensor of shape {list(shape)} has {len(levels)} levels")
     positions, indices = np.zeros(1, np.int64), list[np.ndarray]()
     for level in levels:

@@ -17,7 +17,6 @@ from glow_mlir.dialects.expressions import (
     maximum,
     minimum,
     not_equal,
-    sqrt,
     trunc,
     where,
 )
@@ -26,6 +25,7 @@ from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.builder.complex_formulas import hypot
 from glow_mlir.frontends.builder.float_bits import angle, bits, next_float, sign_bit
 from glow_mlir.frontends.torch.formulas import computed, formula_operator
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -159,13 +159,7 @@ def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
     return x * 2.0**exponent
 
 
-@formula_operator("hypot.default")
-def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """√(x² + y²), without intermediate overflow."""
-    longer, shorter = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
-    ratio = where(longer > 0.0, shorter / longer, 0.0)
-    found = longer * sqrt(1.0 + ratio * ratio)
-    return where(equal(abs(x), math.inf) | equal(abs(y), math.inf), math.inf, found)
+formula_operator("hypot.default")(hypot)
 
 
 @torch_operator("signbit.default")

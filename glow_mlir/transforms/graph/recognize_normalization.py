@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, RmsNormalizationOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
@@ -25,7 +27,8 @@ class RecognizeNormalizationPass(PatternPass):
     Replace differences from the mean over the root of their mean square by a layer normalization, values over the root
     of their mean square by an RMS normalization, and merge scale and bias into them (Glow's FoldLayerNormArithmetic).
 
-    The means must run over the last axes. Scale and bias must be constants or bindings of the shape of those axes.
+    A sum over the number of its elements is a mean. The means must run over the last axes. Scale and bias must be
+    constants or bindings of the shape of those axes.
     """
 
     name = "recognize-normalization"
@@ -104,6 +107,15 @@ def mean(x: Formula) -> Formula:
     return Reduced(ReduceMeanOp, x)
 
 
+def _mean_of_sum(match: Match, emit: Emitter) -> SSAValue | None:
+    """The mean of elements whose sum is divided by their number; `None` for another divisor."""
+    x, axes = match.values["x"], match.axes or ()
+    count = math.prod(shape_of(x)[axis] for axis in axes)
+    if not math.isclose(match.numbers["factor"] * count, 1, rel_tol=1e-6):
+        return None
+    return emit(ReduceMeanOp, x, axes=axes, keepdims=True)
+
+
 X, SCALE, BIAS, FACTOR, EPSILON = (
     Variable("x"),
     Variable("scale"),
@@ -111,6 +123,7 @@ X, SCALE, BIAS, FACTOR, EPSILON = (
     Variable("factor"),
     Number("epsilon"),
 )
+SUM = Reduced(ReduceSumOp, X)
 MEAN = Shared("mean", mean(X))
 CENTRED = Shared("centred", X - MEAN)
 VARIANCES = (EPSILON + mean(CENTRED**2), EPSILON + mean(X**2) - MEAN**2, EPSILON + mean((X - MEAN) ** 2))
@@ -124,6 +137,7 @@ def _affine(inverse: Formula) -> Formula:
 
 
 PATTERNS: tuple[Recognition, ...] = (
+    Recognition("recognize-mean", (SUM * Number("factor"),), _mean_of_sum),
     Recognition(
         "recognize-layer-normalization",
         (

@@ -125,3 +125,21 @@ glow_high.func @factors(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %7 = glow_high.mul %6, %b : tensor<2x4xf32>
   glow_high.return %7
 }
+
+// -----
+
+// A sum over the number of its elements is a mean; one over another number is not.
+
+// CHECK-LABEL: glow_high.func @mean(
+// CHECK:         %[[MEAN:.*]] = glow_high.reduce_mean %x {axes = [1]} : tensor<2x1xf32>
+// CHECK:         %[[SUM:.*]] = glow_high.reduce_sum %x {axes = [1]}
+// CHECK:         glow_high.div %[[SUM]]
+glow_high.func @mean(%x: tensor<2x6xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
+  %six = glow_high.splat {value = 6.0} : tensor<f32>
+  %seven = glow_high.splat {value = 7.0} : tensor<f32>
+  %1 = glow_high.reduce_sum %x {axes = [1]} : tensor<2x1xf32>
+  %2 = glow_high.div %1, %six : tensor<2x1xf32>
+  %3 = glow_high.reduce_sum %x {axes = [1]} : tensor<2x1xf32>
+  %4 = glow_high.div %3, %seven : tensor<2x1xf32>
+  glow_high.return %2, %4
+}

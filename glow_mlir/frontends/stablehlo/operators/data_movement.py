@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import dense_array
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
 from glow_mlir.support.symbols import Sizes
 
 
@@ -22,7 +22,8 @@ from glow_mlir.support.symbols import Sizes
 def constant(node: StablehloNode) -> Value:
     """A constant; one of equal elements is a splat."""
     if node.op in node.program.resources:
-        return node.constant(node.program.resources[node.op])
+        parts = map(node.constant, parts_of_array(node.program.resources[node.op]))
+        return of_parts(list(parts))
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
     element = node.element()
@@ -37,14 +38,21 @@ def constant(node: StablehloNode) -> Value:
 
 
 @stablehlo_operator("iota")
-def iota(node: StablehloNode) -> SSAValue:
+def iota(node: StablehloNode) -> Value:
     """The positions along a dimension."""
+    if isinstance(element := node.element(), ComplexType):
+        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element.element_type)
+        return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return counted(node, node.static_shape(), node.integer("iota_dimension"))
 
 
-def counted(node: StablehloNode, shape: Sequence[int], dimension: int) -> SSAValue:
-    """A tensor of the element type of the result, whose elements are their positions along a dimension."""
-    count = np.arange(shape[dimension]).astype(numpy_dtype(node.element()))
+def counted(node: StablehloNode, shape: Sequence[int], dimension: int, element: Attribute | None = None) -> SSAValue:
+    """
+    A tensor whose elements are their positions along a dimension.
+
+    Its element type is by default that of the result.
+    """
+    count = np.arange(shape[dimension]).astype(numpy_dtype(node.element() if element is None else element))
     one = node.constant(count.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))]))
     return expanded(node, one, shape)
 

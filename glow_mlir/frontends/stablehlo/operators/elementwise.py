@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import ComplexType, IntegerType
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned
-from glow_mlir.dialects.expressions import Tensor, floor, where
-from glow_mlir.dialects.glow_high.activations import SigmoidOp, TanhOp
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
+from glow_mlir.dialects.expressions import Tensor, equal, floor, maximum, where
+from glow_mlir.dialects.glow_high.activations import GeluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -39,6 +39,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
     AbsOp,
     BitCastOp,
     BitwiseNotOp,
+    CastOp,
     IsInfOp,
     IsNanOp,
     NegOp,
@@ -46,8 +47,10 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
     ReciprocalOp,
     SignOp,
 )
-from glow_mlir.dialects.shapes import element_of
-from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.frontends.stablehlo.activations import gelu_operand
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
     "abs": AbsOp,
@@ -123,16 +126,54 @@ def pair(node: StablehloNode) -> SSAValue:
     """An operator on two numbers, the bits of two integers, or two truth values."""
     kind = node.kind.removeprefix("stablehlo.")
     one, other = node.inputs()
+    if kind == "multiply" and (operand := gelu_operand(node.op)) is not None:
+        return node.emit(GeluOp, *node.known_values(operand))
     operators = TRUTH_VALUES if is_bool(element_of(one)) else {**PAIRS, **BITS}
     if kind not in operators:
         raise node.unsupported("of truth values is not supported")
+    if kind in OF_INTEGERS and not is_float(element_of(one)):
+        return OF_INTEGERS[kind](node, one, other)
     return node.emit(operators[kind], one, other)
+
+
+def _divided(node: StablehloNode, one: SSAValue, other: SSAValue) -> SSAValue:
+    """The quotient of integers, rounded to zero; all bits are 1 for a divisor of 0, as in XLA."""
+    return _unless_zero(node, node.emit(DivOp, one, other), other, lambda: node.emit(BitwiseNotOp, node.splat(0, one)))
+
+
+def _unless_zero(
+    node: StablehloNode, found: SSAValue, divisor: SSAValue, otherwise: Callable[[], SSAValue]
+) -> SSAValue:
+    """A result, or another one where the divisor is 0; known divisors that are not cost nothing."""
+    known = node.fold(divisor)
+    if known is not None and known.all():
+        return found
+    return node.emit(WhereOp, node.emit(EqualOp, divisor, node.splat(0, divisor)), otherwise(), found)
+
+
+def _power(node: StablehloNode, one: SSAValue, other: SSAValue) -> SSAValue:
+    """A power of integers; one with a negative exponent is 0 unless the base is 1 or -1."""
+    if is_unsigned(element_of(one)):
+        return node.emit(PowOp, one, other)
+    x, y = node.formulas.of(one), node.formulas.of(other)
+    is_odd = equal(y % 2, 1) | equal(y % 2, -1)
+    inverse = where(equal(x, 1), 1, where(equal(x, -1), where(is_odd, y * 0 - 1, 1), 0))
+    return node.formulas.value(where(y < 0, inverse, x ** maximum(y, 0)))
+
+
+OF_INTEGERS: Mapping[str, Callable[[StablehloNode, SSAValue, SSAValue], SSAValue]] = {
+    "divide": _divided,
+    "power": _power,
+}
+"""Operation → its importer for integers, if it has rules of its own for them."""
 
 
 @stablehlo_operator("remainder")
 def remainder(node: StablehloNode) -> SSAValue:
-    """The remainder of a division that rounds to zero."""
-    return node.emit(ModOp, *node.inputs(), fmod=1)
+    """The remainder of a division that rounds to zero; for integers, the dividend where the divisor is 0."""
+    one, other = node.inputs()
+    found = node.emit(ModOp, one, other, fmod=True)
+    return found if is_float(element_of(one)) else _unless_zero(node, found, other, lambda: one)
 
 
 @stablehlo_operator("rsqrt")
@@ -205,7 +246,7 @@ def flipped_bits(node: StablehloNode, bits: SSAValue) -> SSAValue:
     return node.emit(WhereOp, is_negative, flipped, bits)
 
 
-@stablehlo_operator("select", moves=False)
+@stablehlo_operator("select", moves=True)
 def select(node: StablehloNode) -> SSAValue:
     """Elements of one of two tensors; one truth value may choose a whole tensor."""
     return node.emit(WhereOp, *node.inputs())
@@ -219,9 +260,17 @@ def clamp(node: StablehloNode) -> SSAValue:
 
 
 @stablehlo_operator("convert")
-def convert(node: StablehloNode) -> SSAValue:
-    """Numbers in another element type; floats are truncated to integers."""
-    return node.cast(node.input(), node.element())
+def convert(node: StablehloNode) -> Value:
+    """
+    Numbers in another element type; floats are truncated to integers, which saturate, and NaN becomes 0.
+
+    Numbers beyond a float type are infinite, or NaN if it has no infinity.
+    """
+    value, element = node.input(), node.element()
+    if isinstance(element, ComplexType):
+        real = node.cast(value, element.element_type)
+        return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
+    return value if element_of(value) == element else node.emit(CastOp, value, to=element, saturate=False)
 
 
 @stablehlo_operator("shift_left", "shift_right_arithmetic", "shift_right_logical")

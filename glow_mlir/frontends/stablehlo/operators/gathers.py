@@ -82,9 +82,7 @@ def taken(
     if first:
         value = cut(node, value, {axis: (0, indexing.sizes[axis]) for axis in first})
         shape = shape_of(value)
-        indexing = Indexing(
-            shape, indexing.sizes, indexing.dropped, indexing.batching, indexing.mapped, indexing.batch
-        )
+        indexing = Indexing(shape, indexing.sizes, indexing.dropped, indexing.batching, indexing.mapped, indexing.batch)
     if indexing.count == 1:
         return node.reshaped(_one_slice(node, value, starts, indexing), [sizes[label] for label in wanted])
     starts = {axis: clamped(node, start, indexing.limit(axis)) for axis, start in starts.items()}
@@ -92,9 +90,7 @@ def taken(
     return transposed(node, found, [labels.index(label) for label in wanted])
 
 
-def _one_slice(
-    node: StablehloNode, value: SSAValue, starts: Mapping[int, SSAValue], indexing: Indexing
-) -> SSAValue:
+def _one_slice(node: StablehloNode, value: SSAValue, starts: Mapping[int, SSAValue], indexing: Indexing) -> SSAValue:
     """The only slice."""
     for axis, start in starts.items():
         value = part(node, value, node.reshaped(start, ()), axis, indexing.sizes[axis])
@@ -110,8 +106,12 @@ def _elements(
         return None
     (axis,) = others
     free = [number for number in range(len(indexing.batch)) if number not in indexing.batching.values()]
-    order = [number for at in range(len(indexing.shape)) for number in ([indexing.batching[at]] if at != axis else free)]
-    shape = [size if at != axis else math.prod(indexing.batch[n] for n in free) for at, size in enumerate(indexing.shape)]
+    order = [
+        number for at in range(len(indexing.shape)) for number in ([indexing.batching[at]] if at != axis else free)
+    ]
+    shape = [
+        size if at != axis else math.prod(indexing.batch[n] for n in free) for at, size in enumerate(indexing.shape)
+    ]
     indices = node.reshaped(transposed(node, starts[axis], order), shape)
     found = node.emit(GatherElementsOp, value, indices, axis=axis)
     return node.reshaped(found, [indexing.batch[number] for number in order]), [("batch", number) for number in order]

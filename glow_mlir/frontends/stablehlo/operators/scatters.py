@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import inf
 
-import numpy as np
 from xdsl.dialects.builtin import i8, i64
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
+from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
@@ -25,6 +23,7 @@ from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_
 from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, part, transposed, updated
+from glow_mlir.frontends.stablehlo.operators.reductions import limit_of
 from glow_mlir.frontends.stablehlo.regions import argument, computation, operation
 from glow_mlir.support.dataclass import dataclass
 
@@ -55,7 +54,7 @@ def scatter(node: StablehloNode) -> Sequence[Value]:
         return values
     if target.indexing.count == 1:
         return target.one_slice(values, updates)
-    forms = _forms(node, values)
+    forms = forms_of(node, values)
     if forms is None:
         return target.of_any(values, updates)
     found: list[Value] = []
@@ -87,9 +86,9 @@ def _target(node: StablehloNode, value: SSAValue, indices: SSAValue, update: SSA
     return Target(node, indexing, indexing.starts(node, indices, vector), windows)
 
 
-def _forms(node: StablehloNode, values: Sequence[Value]) -> list[str] | None:
+def forms_of(node: StablehloNode, values: Sequence[Value], region: int = 0) -> list[str] | None:
     """What the region does to each value by itself, in the words of reductions; `None` for anything else."""
-    found = computation(node.op.regions[0].block)
+    found = computation(node.op.regions[region].block)
     if found is None:
         return None
     forms: list[str] = []
@@ -115,10 +114,14 @@ class Target:
     starts: Mapping[int, SSAValue]
     windows: tuple[int, ...]
     """The dimensions of updates that are those of slices."""
+    region: int = 0
+    """The region of the node that combines elements with updates."""
+    are_inside: bool = False
+    """Whether all slices are known to be inside."""
 
     @property
     def merged(self) -> list[int]:
-        """The axes of the tensors that are one in the scatter: all in front of the last one of which slices have a part."""
+        """The axes of the tensors that are one in the scatter: those up to the last one of which slices have a part."""
         selected = self.indexing.selected
         return list(range(max(selected) + 1)) if selected else []
 
@@ -144,7 +147,7 @@ class Target:
         The index of a row outside is 0 if `masked`, else the one behind the last.
         """
         node, indexing = self.node, self.indexing
-        fits = indexing.fits(node, self.starts)
+        fits = None if self.are_inside else indexing.fits(node, self.starts)
         starts = {axis: start for axis, start in self.starts.items() if axis in self.merged}
         if fits is not None:
             starts = {axis: clamped(node, start, indexing.limit(axis)) for axis, start in starts.items()}
@@ -198,7 +201,7 @@ class Target:
             starts.setdefault(axis, node.splat(0, i64))
         old, new = leaves(values), [self._as_slice(update) for update in leaves(updates)]
         parts = [self._slice(value, starts, axes) for value in old]
-        combined = leaves(node.mapped(0, [*rebuilt(values, parts), *rebuilt(updates, new)]))
+        combined = leaves(node.mapped(self.region, [*rebuilt(values, parts), *rebuilt(updates, new)]))
         if fits is not None:
             fits = node.reshaped(fits, ())
             combined = [node.emit(WhereOp, fits, *pair) for pair in zip(combined, parts, strict=True)]
@@ -230,7 +233,7 @@ class Target:
         flat = [self.flat(value) for value in old]
         if node.integer("unique_indices") and fits is None:
             parts = [node.emit(GatherOp, value, positions, axis=0) for value in flat]
-            combined = leaves(node.mapped(0, [*rebuilt(values, parts), *rebuilt(updates, new)]))
+            combined = leaves(node.mapped(self.region, [*rebuilt(values, parts), *rebuilt(updates, new)]))
             rows = node.reshaped(positions, (count, 1))
             found = [
                 node.emit(ScatterNDOp, value, rows, item, reduction=SET)
@@ -257,7 +260,7 @@ class Target:
             start, rows = body.rows[0], body.rows[1 : 1 + len(new)]
             rows = [node.reshaped(row, (1, *self.rest)) for row in rows]
             parts = [node.emit(DynamicSliceOp, value, start, axis=0, size=1) for value in body.carried]
-            combined = leaves(node.mapped(0, [*rebuilt(values, parts), *rebuilt(updates, rows)]))
+            combined = leaves(node.mapped(self.region, [*rebuilt(values, parts), *rebuilt(updates, rows)]))
             if fits is not None:
                 pairs = zip(combined, parts, strict=True)
                 combined = [node.emit(WhereOp, body.rows[-1], *pair) for pair in pairs]
@@ -268,7 +271,6 @@ class Target:
 
 def neutral(node: StablehloNode, reduction: str, element: Attribute) -> SSAValue:
     """The scalar that leaves every number as it is under a reduction; that of sums is -0."""
-    if is_float(element):
-        return node.splat({"add": -0.0, "mul": 1.0, "max": -inf, "min": inf}[reduction], element)
-    limits = np.iinfo(numpy_dtype(element))
-    return node.splat({"add": 0, "mul": 1, "max": limits.min, "min": limits.max}[reduction], element)
+    if reduction in ("max", "min"):
+        return node.splat(limit_of(element, is_lowest=reduction == "max"), element)
+    return node.splat(1 if reduction == "mul" else -0.0 if is_float(element) else 0, element)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i8, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.data_movement import PadOp
@@ -31,6 +31,7 @@ from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_o
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import transposed
 from glow_mlir.frontends.stablehlo.operators.elementwise import flipped_bits, ordered_bits
+from glow_mlir.frontends.stablehlo.operators.reductions import counts
 from glow_mlir.frontends.stablehlo.orders import Key, keys_of
 
 
@@ -54,17 +55,11 @@ def sort(node: StablehloNode) -> Sequence[Value]:
     for number, value in enumerate(values):
         if keys[0].operand == number and keys[0].is_element:
             found.append(node.cast(ordered, element_of(leaves([value])[0])))
-        elif isinstance(value, SSAValue) and counts(node, number, axis):
+        elif isinstance(value, SSAValue) and counts(node.op.operands[number], axis):
             found.append(node.cast(order, element_of(value)))
         else:
             found += rebuilt([value], [_taken(node, part, order, axis) for part in leaves([value])])
     return found
-
-
-def counts(node: StablehloNode, number: int, axis: int) -> bool:
-    """Whether an operand has the positions along an axis."""
-    op = node.op.operands[number].owner
-    return isinstance(op, Operation) and op.name == "stablehlo.iota" and op.properties["iota_dimension"].value.data == axis  # pyright: ignore
 
 
 def _key_tensors(node: StablehloNode, values: Sequence[Value], keys: Sequence[Key]) -> list[SSAValue]:

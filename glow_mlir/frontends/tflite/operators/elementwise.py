@@ -29,10 +29,9 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import NotOp
-from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
-from glow_mlir.frontends.tflite.operators.rescaling import centred, quantized_multipliers, rescaled
+from glow_mlir.frontends.tflite.operators.rescaling import centred, quantized_multipliers, rescaled, rescaled_twice
 
 OPERATORS: dict[str, type[HighOp]] = {"ADD": AddOp, "SUB": SubOp, "MUL": MulOp}
 
@@ -77,14 +76,14 @@ def _plain(node: TfliteNode) -> SSAValue:
 
 
 def _in_common_scale(node: TfliteNode, position: int, bits: int, factor: float) -> SSAValue:
-    """A summand times a factor below 1, of i32 with fraction bits."""
-    wide = centred(node, position)
-    shifted = node.emit(MulOp, wide, node.constant(np.array(1 << bits, np.int32), f"{node.name}.one"))
-    multiplier, shift = (
-        node.constant(item[0], f"{node.name}.{role}")
-        for item, role in zip(quantized_multipliers(np.array([factor])), ("multiplier", "shift"), strict=True)
-    )
-    return node.emit(IntegerRescaleOp, shifted, multiplier, shift, to=i32, rounding="twice")
+    """A summand times a factor up to 0.5, of i32 with fraction bits."""
+    wide, is_half = centred(node, position), factor == 0.5
+    one = node.constant(np.array(1 << (bits - is_half), np.int32), f"{node.name}.one")
+    shifted = node.emit(MulOp, wide, one)
+    if is_half:  # Nothing is rounded.
+        return shifted
+    multipliers, shifts = quantized_multipliers(np.array([factor]))
+    return rescaled_twice(node, shifted, multipliers[0], shifts[0], i32)
 
 
 @tflite_operator("MUL")

@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.rescaling import rescaled
+from glow_mlir.support.symbols import product_of, quotient
 
 SAME = 0
 """The number of the padding that gives a result of ⌈size / stride⌉."""
@@ -110,10 +111,10 @@ def fully_connected(node: TfliteNode) -> SSAValue:
 def _rows(node: TfliteNode, depth: int) -> SSAValue:
     """The first operand as a matrix of rows of `depth` elements."""
     value = node.input(0) if node.is_float() else node.quantized(0)
-    count = int(np.prod(node.shape(0), dtype=np.int64))
-    if not depth or count % depth:
+    rows = quotient(product_of(node.shape(0)), depth)
+    if not depth or rows is None:
         raise node.unsupported(f"an operand of the shape {list(node.shape(0))} has no rows of {depth}")
-    return node.emit(ReshapeOp, value, shape=(count // depth, depth))
+    return node.emit(ReshapeOp, value, shape=(rows, depth))
 
 
 def _product_factors(node: TfliteNode) -> np.ndarray:

@@ -14,7 +14,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp
 from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
-from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.glow_high.reductions import (
     ArgMaxOp,
     ArgMinOp,
@@ -26,7 +25,7 @@ from glow_mlir.dialects.glow_high.reductions import (
 )
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers
+from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers, rescaled_twice
 
 FOLDS: dict[str, type[HighOp]] = {
     "MEAN": ReduceMeanOp,
@@ -70,12 +69,9 @@ def _integer_mean(node: TfliteNode, axes: Shape) -> SSAValue:
     multipliers, shifts = quantized_multipliers(own / out)
     left = BITS - int(shifts[0])
     more = min(count.bit_length() - 1, 32, BITS + left)
-    operands = [
-        node.constant(np.array(number, np.int32), f"{node.name}.{role}")
-        for number, role in (((int(multipliers[0]) << more) // count, "multiplier"), (BITS - left + more, "shift"))
-    ]
+    multiplier, shift = np.array((int(multipliers[0]) << more) // count), np.array(BITS - left + more)
     total = node.emit(ReduceSumOp, centred(node, 0), axes=axes, keepdims=True)
-    found = node.emit(IntegerRescaleOp, total, *operands, to=node.type_of(node.output()), rounding="twice")
+    found = rescaled_twice(node, total, multiplier, shift, node.type_of(node.output()))
     return node.emit(ReshapeOp, node.stored(found), shape=node.output().shape)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
+from glow_mlir.dialects.glow_high.quantization import TWICE_RIGHT, IntegerRescaleOp
 from glow_mlir.frontends.tflite.node import TfliteNode
 
 BITS = 31
@@ -39,12 +39,27 @@ def rescaled(
     multipliers, shifts = quantized_multipliers(factors)
     if len(multipliers) == 1:
         multipliers, shifts = multipliers[0], shifts[0]
-    operands = [
-        node.constant(np.asarray(item), f"{node.name}.{role}")
+    to = node.type_of(node.output(), activation)
+    if rounding == "twice":
+        return node.stored(rescaled_twice(node, value, multipliers, shifts, to))
+    operands = _constants(node, multipliers, shifts)
+    return node.stored(node.emit(IntegerRescaleOp, value, *operands, to=to, rounding=rounding))
+
+
+def rescaled_twice(
+    node: TfliteNode, value: SSAValue, multipliers: np.ndarray, shifts: np.ndarray, to: Attribute
+) -> SSAValue:
+    """Integers times multiplier / 2^shift, rounded twice: by the shorter rule where all shifts allow it."""
+    shifts = np.where(multipliers == 0, np.maximum(shifts, BITS + 1), shifts)
+    rounding = TWICE_RIGHT if shifts.min() > BITS else "twice"
+    return node.emit(IntegerRescaleOp, value, *_constants(node, multipliers, shifts), to=to, rounding=rounding)
+
+
+def _constants(node: TfliteNode, multipliers: np.ndarray, shifts: np.ndarray) -> list[SSAValue]:
+    return [
+        node.constant(np.asarray(item, np.int32), f"{node.name}.{role}")
         for item, role in ((multipliers, "multiplier"), (shifts, "shift"))
     ]
-    to = node.type_of(node.output(), activation)
-    return node.stored(node.emit(IntegerRescaleOp, value, *operands, to=to, rounding=rounding))
 
 
 def centred(node: TfliteNode, position: int) -> SSAValue:

@@ -1,0 +1,181 @@
+"""Formulas on complex numbers, as pairs of their real and imaginary parts."""
+
+from __future__ import annotations
+
+import math
+
+from glow_mlir.dialects.expressions import (
+    Tensor,
+    cos,
+    cosh,
+    equal,
+    exp,
+    expm1,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    not_equal,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    where,
+)
+
+Pair = tuple[Tensor, Tensor]
+"""Real and imaginary part."""
+
+
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """√(x² + y²), without intermediate overflow."""
+    longer, shorter = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
+    ratio = where(longer > 0.0, shorter / longer, 0.0)
+    found = longer * sqrt(1.0 + ratio * ratio)
+    return where(equal(abs(x), math.inf) | equal(abs(y), math.inf), math.inf, found)
+
+
+def added(x: Pair, y: Pair) -> Pair:
+    """x + y."""
+    return x[0] + y[0], x[1] + y[1]
+
+
+def subtracted(x: Pair, y: Pair) -> Pair:
+    """x - y."""
+    return x[0] - y[0], x[1] - y[1]
+
+
+def multiplied(x: Pair, y: Pair) -> Pair:
+    """x · y."""
+    return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
+
+
+def divided(x: Pair, y: Pair) -> Pair:
+    """x / y (Smith, 1962): the smaller part of y is divided by the larger one, so that squares do not overflow."""
+    (a, b), (c, d) = x, y
+    is_wide = abs(c) >= abs(d)
+    large, small = where(is_wide, c, d), where(is_wide, d, c)
+    ratio = where(equal(abs(small), math.inf), where((small > 0.0) ^ (large > 0.0), -1.0, large * 0.0 + 1.0), 0.0)
+    ratio = where(equal(abs(large), math.inf), where(equal(abs(small), math.inf), ratio, 0.0), small / large)
+    scale = large + small * ratio
+    first, second = where(is_wide, a, b), where(is_wide, b, a)
+    real = (first + second * ratio) / scale
+    imaginary = (second - first * ratio) / scale
+    imaginary = where(is_wide, imaginary, -imaginary)
+    is_zero = equal(c, 0.0) & equal(d, 0.0)
+    return where(is_zero, a / c, real), where(is_zero, b / c, imaginary)
+
+
+def exponential(x: Pair) -> Pair:
+    """e^x."""
+    a, b = x
+    size = exp(a)
+    return _scaled(size, cos(b)), where(equal(b, 0.0), b, _scaled(size, sin(b)))
+
+
+def _scaled(size: Tensor, part: Tensor) -> Tensor:
+    """A product that is 0 where the size is 0, even for a part that is NaN."""
+    return where(equal(size, 0.0), 0.0, size * part)
+
+
+def exponential_minus_one(x: Pair) -> Pair:
+    """e^x - 1, without cancellation for small x."""
+    a, b = x
+    half = sin(b * 0.5)
+    real = expm1(a) * cos(b) - 2.0 * half * half
+    return real, where(equal(b, 0.0), b, exp(a) * sin(b))
+
+
+def size_of_log(x: Pair) -> Tensor:
+    """log |x|, without cancellation near 1."""
+    a, b = x
+    longer, shorter = maximum(abs(a), abs(b)), minimum(abs(a), abs(b))
+    is_near = (longer > 0.5) & (longer < 2.0)
+    near = 0.5 * log1p((longer - 1.0) * (longer + 1.0) + shorter * shorter)
+    return where(is_near, near, log(hypot(a, b)))
+
+
+def size_of_log_plus_one(x: Pair) -> Tensor:
+    """log |1 + x|, without cancellation for small x."""
+    a, b = x
+    is_near = (abs(a) < 0.5) & (abs(b) < 0.5)
+    return where(is_near, 0.5 * log1p(a * (a + 2.0) + b * b), log(hypot(a + 1.0, b)))
+
+
+def square_root(x: Pair, is_below: Tensor) -> Pair:
+    """The square root whose real part is not negative; `is_below` is the sign bit of the imaginary part."""
+    a, b = x
+    size = hypot(a, b)
+    root = sqrt(size * 0.5 + abs(a) * 0.5)
+    other = where(root > 0.0, abs(b) / (root * 2.0), root)
+    real, imaginary = where(a >= 0.0, root, other), where(a >= 0.0, other, root)
+    is_infinite = equal(abs(b), math.inf)
+    real = where(is_infinite, math.inf, where(equal(a, -math.inf), b * 0.0, real))
+    imaginary = where(is_infinite, math.inf, where(equal(a, math.inf), b * 0.0, imaginary))
+    return real, where(is_below, -imaginary, imaginary)
+
+
+def hyperbolic_tangent(x: Pair) -> Pair:
+    """tanh x."""
+    a, b = x
+    slope, height = tan(b), tanh(a)
+    decay = 1.0 / cosh(a)
+    scale = height * height * slope * slope + 1.0
+    return height * (slope * slope + 1.0) / scale, slope * decay * decay / scale
+
+
+def hyperbolic_sine(x: Pair) -> Pair:
+    """sinh x."""
+    return sinh(x[0]) * cos(x[1]), cosh(x[0]) * sin(x[1])
+
+
+def hyperbolic_cosine(x: Pair) -> Pair:
+    """cosh x."""
+    return cosh(x[0]) * cos(x[1]), sinh(x[0]) * sin(x[1])
+
+
+def sine(x: Pair) -> Pair:
+    """sin x = -i sinh(i x)."""
+    real, imaginary = hyperbolic_sine((-x[1], x[0]))
+    return imaginary, -real
+
+
+def cosine(x: Pair) -> Pair:
+    """cos x = cosh(i x)."""
+    return hyperbolic_cosine((-x[1], x[0]))
+
+
+def tangent(x: Pair) -> Pair:
+    """tan x = -i tanh(i x)."""
+    real, imaginary = hyperbolic_tangent((-x[1], x[0]))
+    return imaginary, -real
+
+
+def sign(x: Pair) -> Pair:
+    """x / |x|, or 0 for 0."""
+    size = hypot(*x)
+    is_zero = equal(size, 0.0)
+    return where(is_zero, x[0], x[0] / size), where(is_zero, x[1], x[1] / size)
+
+
+def power(x: Pair, y: Pair, angle: Tensor) -> Pair:
+    """x^y, given the angle of x; 0^0 is 1, and other powers of 0 are 0."""
+    (a, b), (c, d) = x, y
+    depth = size_of_log(x)
+    size, turn = exp(c * depth - d * angle), d * depth + c * angle
+    is_zero = equal(a, 0.0) & equal(b, 0.0)
+    is_one = equal(c, 0.0) & equal(d, 0.0)
+    real = where(is_zero, where(is_one, 1.0, where(c > 0.0, a * 0.0, math.nan)), size * cos(turn))
+    imaginary = where(is_zero, where(is_one | (c > 0.0), a * 0.0, math.nan), size * sin(turn))
+    return where(is_one, 1.0, real), where(is_one, 0.0, imaginary)
+
+
+def are_equal(x: Pair, y: Pair) -> Tensor:
+    """Whether both parts are equal."""
+    return equal(x[0], y[0]) & equal(x[1], y[1])
+
+
+def differ(x: Pair, y: Pair) -> Tensor:
+    """Whether a part differs."""
+    return not_equal(x[0], y[0]) | not_equal(x[1], y[1])
