@@ -210,7 +210,8 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
             if not isinstance(value, DenseResourceAttr):
                 continue
             name = value.resource_handle.data
-            if name == ELIDED:
+            if name.startswith(ELIDED):
+                found[name] = b""
                 continue
             try:
                 if name not in found:
@@ -224,7 +225,7 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
 
 
 ELIDED = "__elided__"
-"""The name of a resource for a constant that MLIR's printer leaves out."""
+"""The name of a resource for a constant that MLIR's printer leaves out; xDSL puts a number behind repeated names."""
 
 _PREFIX = len("0x04000000")
 """The digits before the bytes of a resource: their alignment."""

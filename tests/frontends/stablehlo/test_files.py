@@ -13,8 +13,9 @@ from stablehlo_mutants import STAGES, bytecode
 
 from glow_mlir.errors import GlowError, ModelError, OptionError, OutOfMemoryError, ParseFailure
 from glow_mlir.frontends.stablehlo import bytecode as reader
-from glow_mlir.frontends.stablehlo.files import is_stablehlo, read_stablehlo
+from glow_mlir.frontends.stablehlo.files import read_stablehlo
 from glow_mlir.ir.text import module_text
+from glow_mlir.support.file_kinds import is_stablehlo
 
 FUNCTION = """
 func.func public @main(%x: tensor<2xf32> loc("input")) -> tensor<2xf32> {{
@@ -85,6 +86,8 @@ def test_resources_become_constants() -> None:
         (op,) = (op for op in module.walk() if op.name == "stablehlo.constant")
         value: Any = op.properties["value"]
         assert value.data.data == np.array([1, 2], "<f4").tobytes()
+    left_out = FUNCTION.format("dense_resource<__elided__>", "2xf32").encode()
+    assert [module_text(read_stablehlo(left_out)).count("dense_resource") for _ in range(2)] == [1, 1]
     with pytest.raises(ParseFailure, match="the resource 'blob' is no value of tensor<3xf32>"):
         read_stablehlo(text.replace("resource<blob> : tensor<2x", "resource<blob> : tensor<3x").encode())
 
