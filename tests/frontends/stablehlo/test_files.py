@@ -71,6 +71,28 @@ def test_many_elements_are_written_as_bytes() -> None:
     digits = np.arange(200, dtype="<i4").tobytes().hex().upper()
     text = module_text(read_stablehlo(FUNCTION.format(f'dense<"0x{digits}">', "200xi32").encode()))
     assert f'dense<"0x{digits}"> : tensor<200xi32>' in text
+    text = module_text(read_stablehlo(FUNCTION.format("dense<[1.5, 1.5]>", "2xf32").encode()))
+    assert "dense<1.500000e+00> : tensor<2xf32>" in text
+    text = module_text(read_stablehlo(FUNCTION.format("dense<true>", "200xi1").encode()))
+    assert "dense<true> : tensor<200xi1>" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "type_"),
+    [((500,), "<f4", "500xf32"), ((3, 1, 170), "<i8", "3x1x170xi64"), ((20, 30), "u1", "20x30xui8")],
+)
+def test_long_lists_are_the_numbers_of_their_elements(shape: tuple[int, ...], dtype: str, type_: str) -> None:
+    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    assert value_of(f"dense<{values.tolist()}>", type_) == values.tobytes()
+    with pytest.raises(ParseFailure, match="Shape mismatch in dense literal"):
+        value_of(f"dense<{values.reshape(-1, 5).tolist()}>", type_)
+    with pytest.raises(ParseFailure, match="inconsistent ranks"):
+        value_of(f"dense<{[*values.tolist(), []]}>", type_)
+    last = str(values.reshape(-1)[-1].item())
+    if dtype != "<f4":
+        with pytest.raises(ParseFailure, match="Expected integer value") as caught:
+            value_of(f"dense<{values.tolist()}>".replace(f"{last}]", "1.5]"), type_)
+        assert caught.value.file.startswith("<stablehlo>:3:")
 
 
 def test_a_constant_that_no_memory_holds_is_one_line() -> None:
