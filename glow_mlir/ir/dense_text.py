@@ -111,7 +111,7 @@ class DenseParser(Parser):
             return None
         shape: list[int] = []
         while items and isinstance(items[0], list):
-            if len({len(item) if isinstance(item, list) else -1 for item in items}) > 1:
+            if len({len(cast("list[Any]", item)) if isinstance(item, list) else -1 for item in items}) > 1:
                 return None
             shape.append(len(items))
             items = [*itertools.chain.from_iterable(items)]
@@ -194,9 +194,9 @@ def _fit(numbers: list[Any], element: Any) -> bool:
     """Whether numbers of JSON fit a type of floats or of signed or signless integers as they are."""
     if isinstance(element, AnyFloat):
         return all(map(math.isfinite, numbers))
-    is_unsigned = isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
-    is_whole = isinstance(element, IntegerType) and not is_unsigned
-    return is_whole and all(isinstance(number, int) for number in numbers)
+    if not isinstance(element, IntegerType) or cast("Any", element).signedness.data == Signedness.UNSIGNED:
+        return False
+    return all(isinstance(number, int) for number in numbers)
 
 
 def _float_of(value: Any, element: AnyFloat) -> float:
