@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Data, Dialect
-from xdsl.irdl import AnyAttr, IRDLOperation, irdl_attr_definition, prop_def
+from xdsl.ir import Attribute, Data, Dialect, TypeAttribute
+from xdsl.irdl import AnyAttr, BaseAttr, IRDLOperation, irdl_attr_definition, operand_def, prop_def, result_def
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
@@ -22,9 +22,8 @@ class _TextAttr(Data[str]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
-        scanner = cast(
-            "Any", parser
-        )  # xDSL reads attributes of unknown dialects so, and names these methods for itself.
+        # xDSL reads attributes of unknown dialects so, and names these methods for itself.
+        scanner = cast("Any", parser)
         return scanner._parse_dialect_symbol_body() if scanner._current_token.text == "<" else ""
 
     def print_parameter(self, printer: Printer) -> None:
@@ -39,8 +38,10 @@ def _text(name: str) -> type[Attribute]:
     return irdl_attr_definition(type(f"{title}Attr", (_TextAttr,), members))
 
 
-NAMES = "dimension_sharding list_of_axis_ref_lists manual_axes mesh op_sharding_rule propagation_edges sharding"
-NAMES += " sharding_origins sharding_per_value sharding_rule"
+NAMES = (
+    "dimension_sharding list_of_axis_ref_lists manual_axes mesh op_sharding_rule propagation_edges sharding"
+    " sharding_origins sharding_per_value sharding_rule"
+)
 """The attributes of `sdy`."""
 
 ATTRIBUTES = {name: _text(name) for name in NAMES.split()}
@@ -67,14 +68,51 @@ class MeshOp(IRDLOperation):
         name = parser.parse_symbol_name()
         parser.parse_punctuation("=")
         kind: Any = ATTRIBUTES["mesh"]
-        return cls.create(properties={"sym_name": name, "mesh": kind(kind.parse_parameter(parser))})
+        properties = {"sym_name": name, "mesh": kind(kind.parse_parameter(parser))}
+        return cls.create(properties=properties, attributes=parser.parse_optional_attr_dict())
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
         printer.print_string(" = ")
         cast("_TextAttr", self.mesh).print_parameter(printer)
+        printer.print_op_attributes(self.attributes)
 
 
-SDY = Dialect("sdy", [MeshOp], [*ATTRIBUTES.values()])
+@op_definition
+class ShardingConstraintOp(IRDLOperation):
+    """
+    A tensor with a wish how it is divided; on one device, the tensor.
+
+    ```mlir
+    %0 = sdy.sharding_constraint %arg0 <@mesh, [{}]> : tensor<2xui32>
+    ```
+    """
+
+    name = "sdy.sharding_constraint"
+
+    input = operand_def(BaseAttr(TypeAttribute))
+    sharding = prop_def(AnyAttr())
+    result = result_def(BaseAttr(TypeAttribute))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operand = parser.parse_unresolved_operand()
+        kind: Any = ATTRIBUTES["sharding"]
+        sharding = kind(kind.parse_parameter(parser))
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        (value,) = parser.resolve_operands([operand], [type_], parser.pos)
+        return cls.create(operands=[value], result_types=[type_], properties={"sharding": sharding})
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.input)
+        printer.print_string(" ")
+        cast("_TextAttr", self.sharding).print_parameter(printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.input.type)
+
+
+SDY = Dialect("sdy", [MeshOp, ShardingConstraintOp], [*ATTRIBUTES.values()])
 """Shardy's notation of how tensors are divided among devices."""

@@ -60,7 +60,7 @@ def lowered(
     (positional, named), _ = traced.args_info, None
     count = len(jax.tree.leaves(params)) if leading else 0
     paths = jax.tree_util.tree_flatten_with_path((positional, named))[0]
-    types = [jax.ShapeDtypeStruct(info.shape, info.dtype) for _, info in paths]
+    types = [_type(info) for _, info in paths]
     constants = dict(enumerate(map(host_array, jax.tree.leaves(params)))) if leading else {}
     names = _names(function, [path for path, _ in paths])
     outputs = [_output(path) for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
@@ -70,6 +70,13 @@ def lowered(
     model.told(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
     return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
+
+
+def _type(info: Any) -> jax.ShapeDtypeStruct:
+    """The shape and the element type of a leaf: those of its data, for a key of random numbers."""
+    type_ = jax.ShapeDtypeStruct(info.shape, info.dtype)
+    is_key = jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
+    return jax.eval_shape(jax.random.key_data, type_) if is_key else type_
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, DenseResourceAttr, ModuleOp, TensorType
-from xdsl.dialects.func import Func
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from glow_mlir.dialects.stablehlo.dialect import CHLO, STABLEHLO
+from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import ELIDED
 from glow_mlir.ir.text import LocatingParser
 from glow_mlir.jax.constants import is_left_out
@@ -25,9 +23,8 @@ class _Conversion:
     """The conversion of one module: what is known of values, types and attributes."""
 
     def __init__(self) -> None:
-        self._context = Context(allow_unregistered=True)
-        for dialect in (Builtin, Func, STABLEHLO, CHLO):
-            self._context.load_dialect(dialect)
+        self._context = new_context()
+        self._context.allow_unregistered = True
         self._values: dict[Any, SSAValue] = {}
         self._types: dict[str, Attribute] = {}
         self._attributes: dict[str, Attribute] = {}

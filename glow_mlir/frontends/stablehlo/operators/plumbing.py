@@ -8,7 +8,9 @@ import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.stablehlo.free_dimensions import CHECK
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.operators.dynamic_shapes import checked
 from glow_mlir.frontends.stablehlo.operators.linear_algebra import ROUTINES, described
 
 ANNOTATIONS = frozenset(
@@ -25,8 +27,11 @@ ANNOTATIONS = frozenset(
 )
 """Targets of calls that give their operands as they are: they say where values lie, or how they are laid out."""
 
-CHECKS = frozenset({"shape_assertion"})
-"""Targets of calls without results that check sizes, which are checked when a session is made."""
+
+@stablehlo_operator("sdy.sharding_constraint")
+def sharding_constraint(node: StablehloNode) -> Value:
+    """A tensor with a wish how devices share it, which one device has as a whole."""
+    return node.value(0)
 
 
 @stablehlo_operator("custom_call")
@@ -35,8 +40,8 @@ def custom_call(node: StablehloNode) -> Sequence[Value]:
     target = node.text("call_target_name")
     if target in ANNOTATIONS:
         return [node.value(position) for position in range(len(node.op.results))]
-    if target in CHECKS:
-        return []
+    if target == CHECK:
+        return checked(node)
     if target in ROUTINES:
         return ROUTINES[target](node)
     what = described(target)

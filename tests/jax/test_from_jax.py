@@ -1,0 +1,162 @@
+"""Functions of JAX, and models of Flax and Keras, compiled by `from_jax` and `from_keras`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glow_mlir
+from glow_mlir.errors import GlowError, InputError, ModelError
+
+pytestmark = pytest.mark.extra
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def jax() -> Any:
+    """The package."""
+    return pytest.importorskip("jax")
+
+
+def floats(*shape: int) -> np.ndarray:
+    """Random numbers."""
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def check(jax: Any, found: Any, expected: Any, tolerance: float = 2e-5) -> None:
+    """Compare two trees of arrays, relative to the largest number."""
+    ours, theirs = jax.tree.flatten(found), jax.tree.flatten(expected)
+    assert ours[1] == theirs[1]
+    for one, other in zip(ours[0], theirs[0], strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        numbers = np.asarray(other, np.float64)
+        error = np.abs(np.asarray(one, np.float64) - numbers).max(initial=0)
+        assert error <= tolerance * (np.abs(numbers).max(initial=0) + 1e-6)
+
+
+def predict(params: Any, x: Any, *, scale: float = 2.0) -> Any:
+    """A function with trees of arguments and results."""
+    import jax.numpy as jnp
+
+    return {"y": jnp.tanh(x @ params["w"]) * scale, "parts": (x.sum(-1), x.astype(jnp.bfloat16))}
+
+
+def test_parameters_are_constants_or_operands(jax: Any) -> None:
+    params, x = {"w": jax.numpy.asarray(floats(7, 5))}, floats(3, 7)
+    expected = jax.jit(predict)(params, x)
+    constant = glow_mlir.from_jax(predict, x, params=params, threads=1)
+    check(jax, constant(x), expected)
+    assert [item.name for item in constant.session.get_inputs()] == ["x"]
+    operand = glow_mlir.from_jax(predict, params, x, threads=1)
+    check(jax, operand(params, x), expected)
+    assert [item.name for item in operand.session.get_inputs()] == ["params['w']", "x"]
+    assert [item.name for item in operand.session.get_outputs()] == [
+        "result['parts'][0]",
+        "result['parts'][1]",
+        "result['y']",
+    ]
+    assert isinstance(operand(params, x)["y"], jax.Array)
+
+
+def test_static_arguments_and_keywords(jax: Any) -> None:
+    x = floats(3, 7)
+    compiled = glow_mlir.from_jax(
+        predict, {"w": floats(7, 2)}, keywords={"x": x, "scale": 3.0}, static_argnames=("scale",), threads=1
+    )
+    weights = {"w": floats(7, 2)}
+    check(jax, compiled(weights, x=x), predict(jax.tree.map(jax.numpy.asarray, weights), x, scale=3.0))
+
+
+def test_a_gradient_is_a_program(jax: Any) -> None:
+    step = jax.value_and_grad(lambda w, x: (jax.numpy.tanh(x @ w) ** 2).sum())
+    w, x = floats(8, 4), floats(3, 8)
+    check(jax, glow_mlir.from_jax(step, w, x, threads=1)(w, x), jax.jit(step)(w, x))
+
+
+def test_a_scan_is_a_loop(jax: Any) -> None:
+    def cell(state: Any, row: Any) -> Any:
+        state = jax.numpy.tanh(state @ w + row)
+        return state, state * 2
+
+    w, rows = floats(4, 4), floats(6, 2, 4)
+    run = lambda rows: jax.lax.scan(cell, jax.numpy.zeros((2, 4)), rows)  # noqa: E731
+    check(jax, glow_mlir.from_jax(run, rows, threads=1)(rows), jax.jit(run)(rows))
+
+
+@pytest.mark.parametrize("dtype", "float32 bfloat16 float16 int8 int32 uint8 uint32 bool".split())
+def test_large_constants_of_each_type(jax: Any, dtype: str) -> None:
+    large = jax.numpy.asarray((RANDOM.standard_normal((12, 13)) * 3).astype(dtype))
+    compiled = glow_mlir.from_jax(lambda x: (x.astype(dtype) == large, large, large[:1, :2]), floats(12, 13), threads=1)
+    x = jax.numpy.asarray(floats(12, 13))
+    for one, other in zip(compiled(x), (x.astype(dtype) == large, large, large[:1, :2]), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_what_does_not_fit_is_refused_in_one_line(jax: Any) -> None:
+    x = floats(3, 7)
+    compiled = glow_mlir.from_jax(lambda x: x + 1, x, threads=1)
+    with pytest.raises(InputError, match=r"argument 'x' is float32\[2, 7\], not float32\[3, 7\]"):
+        compiled(x[:2])
+    with pytest.raises(InputError, match="the arguments are"):
+        compiled(x, x)
+    with pytest.raises(ModelError, match="JAX cannot trace the function"):
+        glow_mlir.from_jax(lambda x: float(x.sum()), x)
+    with pytest.raises(GlowError, match=r"svd|gesdd"):
+        glow_mlir.from_jax(lambda x: jax.numpy.linalg.svd(x, compute_uv=False), x)
+
+
+def test_keys_of_random_numbers(jax: Any) -> None:
+    draw = lambda key: jax.random.uniform(key, (5,))  # noqa: E731
+    key = jax.random.key(3)
+    check(jax, glow_mlir.from_jax(draw, key, threads=1)(key), draw(key), 0)
+
+
+def test_flax(jax: Any) -> None:
+    linen = pytest.importorskip("flax.linen")
+
+    class Network(linen.Module):
+        @linen.compact
+        def __call__(self, x: Any) -> Any:
+            x = linen.relu(linen.GroupNorm(num_groups=2)(linen.Conv(8, (3, 3))(x)))
+            return linen.Dense(5)(linen.avg_pool(x, (2, 2), (2, 2)).mean((1, 2)))
+
+    model, x = Network(), floats(2, 8, 8, 3)
+    variables = model.init(jax.random.key(0), x)
+    check(jax, glow_mlir.from_jax(model.apply, x, params=variables, threads=1)(x), model.apply(variables, x), 1e-5)
+
+
+def test_nnx(jax: Any) -> None:
+    nnx = pytest.importorskip("flax.nnx")
+    model = nnx.Sequential(nnx.Linear(6, 8, rngs=nnx.Rngs(0)), nnx.relu, nnx.Linear(8, 3, rngs=nnx.Rngs(1)))
+    graph, state = nnx.split(model)
+    x = floats(4, 6)
+    compiled = glow_mlir.from_jax(lambda state, x: nnx.merge(graph, state)(x), x, params=state, threads=1)
+    check(jax, compiled(x), model(x), 1e-5)
+
+
+def test_keras(jax: Any) -> None:
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            layers.Conv2D(8, 3, padding="same", activation="relu"),
+            layers.BatchNormalization(),
+            layers.DepthwiseConv2D(3),
+            layers.MaxPooling2D(),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(10),
+        ]
+    )
+    x = floats(2, 16, 16, 3)
+    check(jax, glow_mlir.from_keras(model, x, threads=1)(x), model(x), 1e-5)
+    (given,) = glow_mlir.from_keras(model, threads=1).session.get_inputs()
+    assert given.shape == [1, 16, 16, 3]
