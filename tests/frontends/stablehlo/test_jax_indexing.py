@@ -21,7 +21,9 @@ X = RNG.standard_normal((5, 4, 6)).astype(np.float32)
 ROWS, COLUMNS, ROW = np.array([0, 3, -1], np.int32), np.array([1, -2, 9], np.int32), np.int32(2)
 ODD = np.array([1, np.nan, -0.0, 0.0, np.inf, -np.inf, -np.nan, 2, 1, 0.0, -1], np.float32)
 IMAGE = np.round(RNG.standard_normal((2, 9, 8, 3)) * 4).astype(np.float32)
-ELEMENTS = ("float32", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "bool")
+ELEMENTS = ["bfloat16", "int8", "uint32", "bool"]
+OTHERS = ("float16", "uint8", "int16", "uint16", "int32", "float32")
+ELEMENTS += [pytest.param(element, marks=pytest.mark.long) for element in OTHERS]
 
 Function = Callable[..., Any]
 
