@@ -9,16 +9,19 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
+from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.shapes import size_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.builder.slices import Bound, bounds_of, computed_part, cut
+from glow_mlir.frontends.builder.slices import Bound, computed_part, cut, part_of, scalar
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import broadcast, expanded, spread
-from glow_mlir.support.symbols import SymbolicSize
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 
 @stablehlo_operator("get_dimension_size")
@@ -82,26 +85,59 @@ def dynamic_pad(node: StablehloNode) -> SSAValue:
 def real_dynamic_slice(node: StablehloNode) -> SSAValue:
     """Every so many elements of a part of each axis, whose ends are operands."""
     value = node.input()
-    starts, ends = (bounds_of(node, node.input(position), "bounds") for position in (1, 2))
+    starts, ends = (_bounds(node, node.input(position)) for position in (1, 2))
     steps = node.required_integers(node.input(3), "steps")
-    for axis in range(rank_of(value)):
-        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis])
+    for axis, size in enumerate(node.declared().get_shape()):
+        known = size if size >= 0 else _distance(node, starts[axis], ends[axis])
+        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis], known)
     return value
 
 
-def _part(node: StablehloNode, value: SSAValue, axis: int, start: Bound, end: Bound, step: int) -> SSAValue:
-    """Every `step`-th element of an axis from `start` up to, but not including, `end`."""
+def _bounds(node: StablehloNode, value: SSAValue) -> list[Bound]:
+    """The elements of a vector: sizes if they are known, else scalars, as i64."""
+    found = node.symbolic_value(value)
+    if found is not None:
+        return list(found)
+    if isinstance(op := value.owner, ConcatOp):
+        return [bound for part in op.inputs() for bound in _bounds(node, part)]
+    if size_of(value) == 1:
+        return [node.reshaped(node.cast(value, i64), ())]
+    wide = node.cast(value, i64)
+    scalars = [part_of(node, wide, position) for position in range(size_of(value))]
+    return [
+        scalars[at] if known is None else known.item() for at, known in enumerate(map(node.symbolic_value, scalars))
+    ]
+
+
+def _distance(node: StablehloNode, start: Bound, end: Bound) -> Size | None:
+    """What an end is more than a start, where it is their sum; `None` if that is not known."""
+    if not isinstance(start, SSAValue) or not isinstance(end, SSAValue):
+        return None
+    origin, total = _origin(start), _origin(end)
+    if isinstance(total.owner, AddOp):
+        for one, other in (total.owner.inputs(), total.owner.inputs()[::-1]):
+            found = node.symbolic_value(other)
+            if found is not None and _origin(one) is origin:
+                return found.reshape(-1)[0]
+    return None
+
+
+def _origin(value: SSAValue) -> SSAValue:
+    """A number before changes of its shape and its type of integers."""
+    while isinstance(value.owner, ReshapeOp | CastOp):
+        value = value.owner.input
+    return value
+
+
+def _part(
+    node: StablehloNode, value: SSAValue, axis: int, start: Bound, end: Bound, step: int, size: Size | None
+) -> SSAValue:
+    """Every `step`-th element of an axis from `start` up to, but not including, `end`; there are `size`, if known."""
     if step == 1 and not isinstance(start, SSAValue) and not isinstance(end, SSAValue):
         return cut(node, value, {axis: (start, end)})
+    if step == 1 and size is not None:
+        return node.emit(DynamicSliceOp, value, scalar(node, start), axis=axis, size=size)
     return computed_part(node, value, axis, start, end, step)
-
-
-@stablehlo_operator("dynamic_gather")
-def dynamic_gather(node: StablehloNode) -> Value | Sequence[Value]:
-    """Slices of sizes that are an operand."""
-    sizes = node.required_integers(node.input(2), "sizes")
-    node.properties = {**node.properties, "slice_sizes": DenseArrayBase.from_list(i64, list(sizes))}
-    return node.delegated("stablehlo.gather", [node.value(0), node.value(1)])
 
 
 @stablehlo_operator("dynamic_conv")
