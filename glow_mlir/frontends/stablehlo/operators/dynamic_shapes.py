@@ -12,7 +12,6 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.shapes import size_of, sizes_of
 from glow_mlir.errors import ModelError
@@ -87,17 +86,21 @@ def real_dynamic_slice(node: StablehloNode) -> SSAValue:
     value = node.input()
     starts, ends = (_bounds(node, node.input(position)) for position in (1, 2))
     steps = node.required_integers(node.input(3), "steps")
-    for axis, size in enumerate(node.declared().get_shape()):
-        known = size if size >= 0 else _distance(node, starts[axis], ends[axis])
-        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis], known)
+    for axis, size in enumerate(_lengths(node, node.input(1), node.input(2))):
+        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis], size)
     return value
+
+
+def _numbers(found: np.ndarray) -> list[Size]:
+    """Known sizes."""
+    return [size if isinstance(size, SymbolicSize) else int(size) for size in found.reshape(-1)]
 
 
 def _bounds(node: StablehloNode, value: SSAValue) -> list[Bound]:
     """The elements of a vector: sizes if they are known, else scalars, as i64."""
     found = node.symbolic_value(value)
     if found is not None:
-        return list(found)
+        return list[Bound](_numbers(found))
     if isinstance(op := value.owner, ConcatOp):
         return [bound for part in op.inputs() for bound in _bounds(node, part)]
     if size_of(value) == 1:
@@ -109,24 +112,15 @@ def _bounds(node: StablehloNode, value: SSAValue) -> list[Bound]:
     ]
 
 
-def _distance(node: StablehloNode, start: Bound, end: Bound) -> Size | None:
-    """What an end is more than a start, where it is their sum; `None` if that is not known."""
-    if not isinstance(start, SSAValue) or not isinstance(end, SSAValue):
-        return None
-    origin, total = _origin(start), _origin(end)
-    if isinstance(total.owner, AddOp):
-        for one, other in (total.owner.inputs(), total.owner.inputs()[::-1]):
-            found = node.symbolic_value(other)
-            if found is not None and _origin(one) is origin:
-                return found.reshape(-1)[0]
-    return None
-
-
-def _origin(value: SSAValue) -> SSAValue:
-    """A number before changes of its shape and its type of integers."""
-    while isinstance(value.owner, ReshapeOp | CastOp):
-        value = value.owner.input
-    return value
+def _lengths(node: StablehloNode, start: SSAValue, end: SSAValue) -> list[Size | None]:
+    """What the ends of parts are more than their starts, where they are sums of these; `None` where not known."""
+    declared = node.declared().get_shape()
+    if isinstance(op := end.owner, AddOp) and start in op.inputs():
+        one, other = op.inputs()
+        found = node.symbolic_value(other if one is start else one)
+        if found is not None:
+            return list[Size | None](_numbers(found))
+    return [size if size >= 0 else None for size in declared]
 
 
 def _part(
@@ -135,6 +129,8 @@ def _part(
     """Every `step`-th element of an axis from `start` up to, but not including, `end`; there are `size`, if known."""
     if step == 1 and not isinstance(start, SSAValue) and not isinstance(end, SSAValue):
         return cut(node, value, {axis: (start, end)})
+    if step == 1 and size == sizes_of(value)[axis]:
+        return value
     if step == 1 and size is not None:
         return node.emit(DynamicSliceOp, value, scalar(node, start), axis=axis, size=size)
     return computed_part(node, value, axis, start, end, step)

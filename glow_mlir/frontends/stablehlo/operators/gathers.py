@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.stablehlo.attributes import RecordAttr
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_of, clamped
@@ -140,5 +140,5 @@ def _merged(
     labels += [*batch, *(("axis", axis) for axis in (*indexing.windows(axes), *behind))]
     dropped = [axis for axis in rest if axis not in indexing.kept]
     kept = [label for label in labels if label[0] == "batch" or label[1] not in dropped]
-    sizes = [size for label, size in zip(labels, shape_of(found), strict=True) if label in kept]
+    sizes = [size for label, size in zip(labels, sizes_of(found), strict=True) if label in kept]
     return node.reshaped(found, sizes), kept
