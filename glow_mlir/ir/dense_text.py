@@ -32,11 +32,12 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.errors import ParseFailure
 from glow_mlir.ir.locations import source_location
 from glow_mlir.support.machine_memory import usable_memory
 
-MAX_LISTED = 100
+_MAX_LISTED = 100
 """The number of elements up to which MLIR lists them."""
 
 
@@ -77,7 +78,7 @@ class DenseParser(Parser):
         if type is None:
             self.parse_punctuation(":", " in dense attribute")
             type = self._parse_dense_literal_type()
-        sizes = list(type.get_shape())
+        sizes = list(declared_shape(type))
         element = type.element_type
         if digits is not None:
             data = self._bytes_of(digits, element, math.prod(sizes))
@@ -250,7 +251,7 @@ def print_long(printer: Printer, attribute: Attribute) -> bool:
     element: Any = dense.type.element_type
     data = dense.data.data
     size = element.compile_time_size
-    if len(data) <= MAX_LISTED * size:
+    if len(data) <= _MAX_LISTED * size:
         return False
     if data[size:] == data[:-size]:
         one: Any = DenseIntOrFPElementsAttr(TensorType(element, [1]), BytesAttr(data[:size]))
@@ -302,7 +303,7 @@ _PREFIX = len("0x04000000")
 
 def _dense(type_: Any, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     """The attribute of these bytes; raises `ValueError` for another number of them."""
-    element, count = type_.element_type, math.prod(type_.get_shape())
+    element, count = type_.element_type, math.prod(declared_shape(type_))
     if len(data) != element.compile_time_size * count:
         raise ValueError(f"{len(data)} bytes for {count} elements of {element}")
     if isinstance(element, IntegerType) and element.width.data < 8:
