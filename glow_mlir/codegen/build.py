@@ -42,8 +42,8 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
+from glow_mlir.runtime.aligned_memory import aligned
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
-from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.activity import say
 from glow_mlir.support.cancellation import check_cancellation

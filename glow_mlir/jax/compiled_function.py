@@ -11,15 +11,10 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.jax.lowering import Lowered, host_array
+from glow_mlir.runtime.aligned_memory import ALIGNMENT, MIN_ALIGNED
 
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-
-ALIGNMENT = 64
-"""The alignment in bytes of memory that XLA takes over."""
-
-MIN_SHARED = 1 << 16
-"""The number of bytes from which a copy takes longer than the exchange by DLPack."""
 
 
 class CompiledFunction:
@@ -68,6 +63,6 @@ class CompiledFunction:
 
 def jax_array(array: np.ndarray) -> jax.Array:
     """An array of JAX with the content of a result, whose memory it takes over where XLA's alignment allows that."""
-    if array.nbytes >= MIN_SHARED and not array.ctypes.data % ALIGNMENT and array.dtype.isbuiltin == 1:
+    if array.nbytes >= MIN_ALIGNED and not array.ctypes.data % ALIGNMENT and array.dtype.isbuiltin == 1:
         return jax.dlpack.from_dlpack(array)
     return jax.numpy.asarray(array)

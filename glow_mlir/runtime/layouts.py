@@ -20,6 +20,7 @@ from types import EllipsisType
 import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
+from glow_mlir.runtime.aligned_memory import new_array
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, tell_symbols, wrong_size
@@ -260,7 +261,7 @@ def unshared(binding: Binding, buffer: np.ndarray, inputs: Mapping[str, np.ndarr
 def made(binding: Binding, shape: tuple[int, ...]) -> np.ndarray:
     """A new array for a binding; raises `OutOfMemoryError`."""
     try:
-        return np.empty(shape, binding.numpy_dtype)
+        return new_array(shape, binding.numpy_dtype)
     except MemoryError as error:
         words = f"{binding.dtype}[{', '.join(map(str, shape))}]"
         reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"

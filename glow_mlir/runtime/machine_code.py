@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from glow_mlir.errors import CHANGES_SHARED_ROWS, ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
+from glow_mlir.runtime.aligned_memory import aligned, new_array
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.device_array import check_target_shape, on_target
 from glow_mlir.runtime.direct_outputs import SizedOutput
@@ -27,7 +28,6 @@ from glow_mlir.support.cancellation import Cancellation, current_cancellation, h
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.watchdog import Interruptible
 
-ALIGNMENT = 64
 NOWHERE: Mapping[str, np.ndarray] = {}
 """No targets of outputs: each output is a new array."""
 
@@ -38,13 +38,6 @@ _NEVER = ctypes.c_int32(0)
 """The cancellation word of calls that cannot be cancelled."""
 
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
-    """`size` bytes aligned to 64, made by `make`; uninitialised by default."""
-    raw = make(size + ALIGNMENT, np.uint8)
-    begin = -raw.ctypes.data % ALIGNMENT
-    return raw[begin : begin + size]
 
 
 def small_pages(size: int, dtype: type[np.uint8]) -> np.ndarray:
@@ -189,7 +182,7 @@ class MachineEntry(EntryPoint):
             if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
                 return None
             try:
-                results = [np.empty(shape, dtype) for shape, dtype in kinds]
+                results = [new_array(shape, dtype) for shape, dtype in kinds]
             except MemoryError:
                 return None  # The caller reports which output it is.
             if status := invoke(pointers(*addresses_of([*arrays, *results]), *behind)):

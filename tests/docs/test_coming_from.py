@@ -35,6 +35,7 @@ TOOLS = (
         "OpenVINO",
         "PyTorch",
         "ExecuTorch",
+        "JAX and Keras",
         "TensorFlow Lite",
         "llama.cpp and ollama",
         "vLLM",
@@ -75,7 +76,7 @@ BACKENDS = {
 }
 FILES = {
     "load Caffe2": ("m.caffemodel", b"\x0a\x04net1" + bytes(64), "Caffe"),
-    "take StableHLO, TOSA or Torch-MLIR": (
+    "take TOSA or Torch-MLIR": (
         "s.mlir",
         b"func.func @f() {\n  func.return\n}\n",
         "no function of glow_high",

@@ -17,8 +17,9 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.errors import ExecutionError, InputError, OptionError
+from glow_mlir.runtime.aligned_memory import aligned
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest
-from glow_mlir.runtime.machine_code import MachineCode, aligned, small_pages
+from glow_mlir.runtime.machine_code import MachineCode, small_pages
 
 FAILURES = (Failure("the first is wrong", "node1"), Failure("the second is wrong", "node2"))
 

@@ -28,7 +28,8 @@ from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
 from glow_mlir.ir.traversal import function_of, operations
-from glow_mlir.runtime.machine_code import MachineCode, MachineEntry, aligned
+from glow_mlir.runtime.aligned_memory import aligned
+from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.dataclass import dataclass
 
 ENTRY = "main"
