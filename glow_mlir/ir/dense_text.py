@@ -21,10 +21,13 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    IndexType,
     IntegerType,
+    MemRefType,
     ModuleOp,
     Signedness,
     TensorType,
+    VectorType,
 )
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
@@ -32,7 +35,7 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
-from glow_mlir.dialects.shapes import declared_shape
+from glow_mlir.dialects.shapes import UNKNOWN_SIZE, declared_shape
 from glow_mlir.errors import ParseFailure
 from glow_mlir.ir.locations import source_location
 from glow_mlir.support.machine_memory import usable_memory
@@ -41,12 +44,25 @@ _MAX_LISTED = 100
 """The number of elements up to which MLIR lists them."""
 
 
+_SINGLE = {kind.value: kind for kind in MLIRTokenKind if kind.value in tuple(":,()}[]<>=+/*?|")}
+"""The tokens of one character that begins no other token."""
+
+
 class Bits(int):
     """A hexadecimal number, which stands for the bits of a float where one is expected."""
 
 
 class HexLexer(MLIRLexer):
-    """A lexer that passes over strings of hexadecimal digits at once."""
+    """A lexer that passes over strings of hexadecimal digits at once, and looks single characters up first."""
+
+    def lex(self) -> MLIRToken:
+        self._consume_whitespace()
+        begin = self.pos
+        kind = _SINGLE.get(self.input.content[begin : begin + 1])
+        if kind is None:
+            return super().lex()
+        self.pos = begin + 1
+        return self._form_token(kind, begin)
 
     def _lex_string_literal(self, start_pos: int) -> MLIRToken:
         text = self.input.content
@@ -95,6 +111,14 @@ class DenseParser(Parser):
                 numbers = [self._number(item, element) for item in items or self._parse_again(begin)]
             data = _repeated(_packed(element, numbers), numbers, sizes)
         return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+
+    def _parse_dense_literal_type(self) -> Any:
+        type_: Any = self.expect(self.parse_optional_type, "Dense attribute must be typed!")
+        if not _is_of_numbers(type_):  # xDSL makes the constraint that says so anew each time.
+            self.raise_error("Expected memref, vector or tensor type of integer, index, float, or complex type")
+        if UNKNOWN_SIZE in declared_shape(type_):
+            self.raise_error("Dense literal attribute should have a static shape.")
+        return type_
 
     def _parse_long_list(self) -> tuple[list[Any], list[int]] | None:
         """
@@ -184,11 +208,19 @@ class DenseParser(Parser):
         return tuple(value for value, _ in parts), Span(token.span.start, parts[1][1].end, token.span.input)
 
 
+_RANKED = (TensorType, MemRefType, VectorType)
+_ELEMENTS = (IntegerType, IndexType, AnyFloat, ComplexType)
+
 _LONG = 1000
 """The number of characters from which on a list is read as a whole."""
 
 _NUMBERS = re.compile(r"\[[-+\d.eE,\s\[\]]*\]\s*")
 """A list of numbers, or of lists."""
+
+
+def _is_of_numbers(type_: Any) -> bool:
+    """Whether a type is that of tensors, buffers or vectors of numbers."""
+    return isinstance(type_, _RANKED) and isinstance(cast("Any", type_).element_type, _ELEMENTS)
 
 
 def _fit(numbers: list[Any], element: Any) -> bool:
