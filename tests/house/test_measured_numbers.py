@@ -44,6 +44,8 @@ EFFORT = {
 """Bounds of how long a compilation takes, and how large it gets."""
 
 FORM = {
+    "_LONG",
+    "_MAX_LISTED",
     "FIRST",
     "FORMAT",
     "HIDDEN",
