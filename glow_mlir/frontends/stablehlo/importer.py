@@ -25,7 +25,16 @@ from glow_mlir.dialects.shapes import tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
-from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value, of_parts, parts_of_array
+from glow_mlir.frontends.stablehlo.node import (
+    IMPORTERS,
+    ComplexValue,
+    Importer,
+    Program,
+    UnfinishedError,
+    Value,
+    of_parts,
+    parts_of_array,
+)
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -86,8 +95,7 @@ def import_stablehlo(
 
     Raises `UnsupportedError` with all operations that are not supported, and `ModelError` for a damaged program.
     """
-    for family in FAMILIES:
-        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    importers()
     function = entry_of(module, entry)
     given = given or Given()
     inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
@@ -114,6 +122,13 @@ def _resources(module: ModuleOp, arrays: Sequence[np.ndarray]) -> dict[Operation
     if len(left_out) != len(arrays):
         raise ModelError(f"the program leaves out {len(left_out)} constants, and has {len(arrays)}")
     return dict(zip(left_out, arrays, strict=True))
+
+
+def importers() -> Mapping[str, Importer]:
+    """Name of an operation, with its dialect → the function that imports it; from all families."""
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    return IMPORTERS
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
