@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, Integer
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.dialects.stablehlo import shapes
 from glow_mlir.dialects.stablehlo.shapes import Shape, agree, check_dimensions, shape_of
@@ -25,6 +26,12 @@ Rule = Callable[[Operation], None]
 def element_of(value: SSAValue) -> Attribute:
     """The type of the elements of a tensor; another type itself."""
     return cast("TensorType[Any]", value.type).element_type if isinstance(value.type, TensorType) else value.type
+
+
+def element_name(value: SSAValue) -> str:
+    """The type of the elements of a tensor as text; that of all quantized ones is the same."""
+    element = element_of(value)
+    return "quantized" if isinstance(element, UniformQuantizedType) else str(element)
 
 
 def _values(op: Operation) -> list[SSAValue]:
@@ -40,7 +47,7 @@ def _differ(values: Iterable[SSAValue]) -> str:
 
 def same_types(op: Operation) -> None:
     """Operands and results have the same type, as far as sizes are known."""
-    elements = {str(element_of(value)) for value in _values(op)}
+    elements = {element_name(value) for value in _values(op)}
     if len(elements) > 1:
         raise VerifyException(f"operands and results differ in type: {_differ(_values(op))}")
     same_shape(op)
@@ -48,7 +55,7 @@ def same_types(op: Operation) -> None:
 
 def same_elements(op: Operation) -> None:
     """Operands and results have elements of the same type."""
-    if len({str(element_of(value)) for value in _values(op)}) > 1:
+    if len({element_name(value) for value in _values(op)}) > 1:
         raise VerifyException(f"operands and results differ in the type of elements: {_differ(_values(op))}")
 
 
@@ -57,6 +64,12 @@ def same_shape(op: Operation) -> None:
     found = [shape for value in _values(op) if (shape := shape_of(value)) is not None]
     if any(not agree(found[0], other) for other in found[1:]):
         raise VerifyException(f"operands and results differ in shape: {_differ(_values(op))}")
+
+
+def some_operands(op: Operation) -> None:
+    """There is an operand."""
+    if not op.operands:
+        raise VerifyException("it has no operands")
 
 
 def boolean_result(op: Operation) -> None:
@@ -74,12 +87,17 @@ def boolean_choice(op: Operation) -> None:
         raise VerifyException(f"the choice has type {op.operands[0].type}, the result {op.results[0].type}")
 
 
+def _alike(left: SSAValue, right: SSAValue) -> bool:
+    """Whether two values have the same type, as far as sizes are known."""
+    shape, other = shape_of(left), shape_of(right)
+    is_same = shape is None or other is None or agree(shape, other)
+    return is_same and element_name(left) == element_name(right)
+
+
 def pairs(op: Operation) -> None:
     """Each result has the type of the operand at its position."""
     for operand, result in zip(op.operands, op.results, strict=False):
-        is_same = str(element_of(operand)) == str(element_of(result))
-        shape, other = shape_of(operand), shape_of(result)
-        if not is_same or (shape is not None and other is not None and not agree(shape, other)):
+        if not _alike(operand, result):
             raise VerifyException(f"a result has type {result.type}, its operand {operand.type}")
 
 
@@ -232,7 +250,8 @@ def loop(op: Operation) -> None:
     """Condition and body take the values of the loop; they return a truth value, and the values."""
     for at, count in enumerate((1, len(op.operands))):
         block = _only_block(op, at)
-        if [arg.type for arg in block.args] != [*op.operand_types]:
+        pairs_ = zip(block.args, op.operands, strict=False)
+        if len(block.args) != len(op.operands) or not all(_alike(*pair) for pair in pairs_):
             raise VerifyException(f"region {at} does not take the {len(op.operands)} values of the loop")
         _check_return(op, at, count)
 
@@ -307,7 +326,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         follows(shapes.transpose),
     ),
     **_of("reverse", same_types, within("dimensions")),
-    **_of("concatenate", same_elements, within("dimension"), follows(shapes.concatenate)),
+    **_of("concatenate", some_operands, same_elements, within("dimension"), follows(shapes.concatenate)),
     **_of(
         "slice",
         same_elements,
@@ -325,7 +344,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         follows(shapes.pad),
     ),
     **_of("gather", per_dimension("slice_sizes"), follows(shapes.gather)),
-    **_of("scatter", pairs, shapes.check_scatter, body(2)),
+    **_of("scatter", some_operands, pairs, shapes.check_scatter, body(2)),
     **_of("get_dimension_size", within("dimension")),
     **_of("set_dimension_size", within("dimension")),
     **_of("dot_general", follows(shapes.dot_general)),
@@ -333,9 +352,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     **_of("cholesky", same_types, _REAL, shapes.check_square),
     **_of("triangular_solve", _REAL, shapes.check_square),
     **_of("batch_norm_inference batch_norm_training batch_norm_grad", _FLOATS, within("feature_index")),
-    **_of("reduce", within("dimensions"), follows(shapes.reduce), body(2)),
+    **_of("reduce", some_operands, within("dimensions"), follows(shapes.reduce), body(2)),
     **_of(
         "reduce_window",
+        some_operands,
         per_dimension("window_dimensions", "window_strides", "base_dilations", "window_dilations"),
         positive("window_dimensions", "window_strides", "base_dilations", "window_dilations"),
         follows(shapes.reduce_window),
@@ -347,7 +367,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         positive("window_dimensions", "window_strides"),
         body(2),
     ),
-    **_of("sort", as_many_results, pairs, within("dimension"), body(2, "truth")),
+    **_of("sort", some_operands, as_many_results, pairs, within("dimension"), body(2, "truth")),
     **_of("while", as_many_results, pairs, loop),
     **_of("if case", branches),
     **_of("optimization_barrier", as_many_results, pairs),

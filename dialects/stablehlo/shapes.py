@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 def shape_of(value: SSAValue) -> Shape | None:
     """The shape of a tensor; `None` for other types and for tensors of unknown rank."""
-    return declared_shape(value.type) if isinstance(value.type, TensorType) else None
+    return declared_shape(cast("TensorType[Any]", value.type)) if isinstance(value.type, TensorType) else None
 
 
 def agree(left: Shape, right: Shape) -> bool:

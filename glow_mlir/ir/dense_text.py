@@ -186,7 +186,7 @@ class DenseParser(Parser):
             parts = cast("tuple[Any, Any]", value)
             return tuple(_float_of(each, part) if isinstance(part, AnyFloat) else int(each) for each in parts)
         if isinstance(element, AnyFloat) and isinstance(value, Bits):
-            return _float_of(value, element)
+            return value
         if isinstance(element, ComplexType) or (isinstance(value, float) and not math.isfinite(value)):
             self.raise_error("the number does not fit its type", item.span)
         return item.to_type(self, element)
@@ -234,10 +234,13 @@ def _fit(numbers: list[Any], element: Any) -> bool:
 
 def _float_of(value: Any, element: AnyFloat) -> float:
     """A number, or the float of its bits; raises `ValueError` for more bits than the type has."""
-    if not isinstance(value, Bits):
-        return float(value)
+    return next(element.iter_unpack(_bits(value, element))) if isinstance(value, Bits) else float(value)
+
+
+def _bits(value: Bits, element: AnyFloat) -> bytes:
+    """The bytes of a float of those bits; raises `ValueError` for more bits than the type has."""
     try:
-        return next(element.iter_unpack(value.to_bytes(element.compile_time_size, "little")))
+        return value.to_bytes(element.compile_time_size, "little")
     except OverflowError as error:
         raise ValueError(f"0x{value:X} has more bits than {element}") from error
 
@@ -246,6 +249,8 @@ def _packed(element: Any, values: list[Any]) -> bytes:
     """The bytes of elements; raises `ValueError` for a number that is outside its type."""
     if isinstance(element, IntegerType):
         values = [element.get_normalized_value(each) for each in values]
+    elif any(isinstance(each, Bits) for each in values):  # Not by Python's floats, which have one NaN of few bits.
+        return b"".join(_bits(each, element) if isinstance(each, Bits) else element.pack([each]) for each in values)
     return element.pack(values)
 
 

@@ -39,6 +39,7 @@ def value_of(content: str, type_: str) -> bytes:
         ('dense<"0x0000803F">', "3xf32", np.ones(3, "<f4").tobytes()),
         ("dense<0x7F800000>", "f32", np.array(np.inf, "<f4").tobytes()),
         ("dense<[0xFF800000, -0.0]>", "2xf32", np.array([-np.inf, -0.0], "<f4").tobytes()),
+        ("dense<[1.0, 0x7E]>", "2xf8E4M3", b"\x38\x7e"),
         ("dense<0xFF80>", "2xbf16", b"\x80\xff\x80\xff"),
         ("dense<(0x7F800000, 1.0)>", "complex<f32>", np.array(complex(np.inf, 1), "<c8").tobytes()),
         ('dense<"0x0E">', "2xi4", b"\xfe\xfe"),
