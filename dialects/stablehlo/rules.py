@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, Integer
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.dialects.stablehlo import shapes
 from glow_mlir.dialects.stablehlo.shapes import Shape, agree, check_dimensions, shape_of
 
@@ -116,7 +117,7 @@ def takes(*kinds: str) -> Rule:
 def constant_type(op: Operation) -> None:
     """The value has the shape of the result."""
     value: Any = op.properties["value"]
-    shape, expected = tuple(value.get_type().get_shape()), shape_of(op.results[0])
+    shape, expected = declared_shape(value.get_type()), shape_of(op.results[0])
     if expected is not None and shape != expected:
         raise VerifyException(f"a value of type {value.get_type()} is no {op.results[0].type}")
 

@@ -13,18 +13,16 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.shapes import UNKNOWN_SIZE, declared_shape
 from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; below 0 where they are not known."""
 
-UNKNOWN = -1
-"""A size that is not known."""
-
 
 def shape_of(value: SSAValue) -> Shape | None:
     """The shape of a tensor; `None` for other types and for tensors of unknown rank."""
-    return tuple(value.type.get_shape()) if isinstance(value.type, TensorType) else None
+    return declared_shape(value.type) if isinstance(value.type, TensorType) else None
 
 
 def agree(left: Shape, right: Shape) -> bool:
@@ -83,7 +81,7 @@ def concatenate(op: Operation) -> Shape | None:
     if any(len(shape) != len(found[0]) for shape in found) or any(not agree(rest[0], other) for other in rest):
         raise VerifyException(f"operands differ in other dimensions than {at}: {', '.join(map(str, found))}")
     sizes = [shape[at] for shape in found]
-    return (*found[0][:at], UNKNOWN if min(sizes) < 0 else sum(sizes), *found[0][at + 1 :])
+    return (*found[0][:at], UNKNOWN_SIZE if min(sizes) < 0 else sum(sizes), *found[0][at + 1 :])
 
 
 def slice_(op: Operation) -> Shape | None:
@@ -126,7 +124,7 @@ def pad(op: Operation) -> Shape | None:
     margins = (_listed(op, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     sizes: list[int] = []
     for size, low, high, gap in zip(shape, *margins, strict=True):
-        sizes.append(UNKNOWN if size < 0 else size + low + high + max(size - 1, 0) * gap)
+        sizes.append(UNKNOWN_SIZE if size < 0 else size + low + high + max(size - 1, 0) * gap)
         if size >= 0 > sizes[-1]:
             raise VerifyException(f"a padding of {low} and {high} leaves nothing of a dimension of {size}")
     return tuple(sizes)
@@ -178,7 +176,7 @@ def _windows(op: Operation, sizes: Sequence[int], window: Sequence[int], names: 
         whole += pads[2 * at] + pads[2 * at + 1]
         extent = (window[at] - 1) * spread_windows[at] + 1 if window[at] else 0
         is_known = size >= 0 and window[at] >= 0
-        found.append((0 if whole < extent else (whole - extent) // strides[at] + 1) if is_known else UNKNOWN)
+        found.append((0 if whole < extent else (whole - extent) // strides[at] + 1) if is_known else UNKNOWN_SIZE)
     return tuple(found)
 
 
@@ -213,7 +211,7 @@ def convolution(op: Operation) -> Shape | None:
     sizes = [image[roles.dimension(0, at)] for at in spatial]
     window = [kernel[roles.dimension(1, at)] for at in spatial]
     counts = _windows(op, sizes, window, ("window_strides", "lhs_dilation", "rhs_dilation"))
-    of_role = {"b": batch // batches if batch >= 0 else UNKNOWN, "f": outputs, **dict(enumerate(counts))}
+    of_role = {"b": batch // batches if batch >= 0 else UNKNOWN_SIZE, "f": outputs, **dict(enumerate(counts))}
     return tuple(of_role[role] for role in roles.data[2])
 
 

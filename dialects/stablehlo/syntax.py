@@ -16,6 +16,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.dialects.stablehlo.field_syntax import Field, Properties, fields
 from glow_mlir.support.dataclass import dataclass
 
@@ -56,7 +57,7 @@ def _parts(result: Attribute) -> Attribute | None:
     whole = cast("TensorType[Any]", result) if isinstance(result, TensorType) else None
     if whole is None or not isinstance(whole.element_type, ComplexType):
         return None
-    return TensorType(cast("Any", whole.element_type).element_type, whole.get_shape(), whole.encoding)
+    return TensorType(cast("Any", whole.element_type).element_type, declared_shape(whole), whole.encoding)
 
 
 def _complex(operands: Sequence[Attribute], results: Sequence[Attribute]) -> Sequence[Attribute] | None:

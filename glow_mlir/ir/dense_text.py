@@ -21,10 +21,13 @@ from xdsl.dialects.builtin import (
     ComplexType,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    IndexType,
     IntegerType,
+    MemRefType,
     ModuleOp,
     Signedness,
     TensorType,
+    VectorType,
 )
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
@@ -32,12 +35,17 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
+from glow_mlir.dialects.shapes import UNKNOWN_SIZE, declared_shape
 from glow_mlir.errors import ParseFailure
 from glow_mlir.ir.locations import source_location
 from glow_mlir.support.machine_memory import usable_memory
 
-MAX_LISTED = 100
+_MAX_LISTED = 100
 """The number of elements up to which MLIR lists them."""
+
+
+_SINGLE = {kind.value: kind for kind in MLIRTokenKind if kind.value in tuple(":,()}[]<>=+/*?|")}
+"""The tokens of one character that begins no other token."""
 
 
 class Bits(int):
@@ -45,7 +53,16 @@ class Bits(int):
 
 
 class HexLexer(MLIRLexer):
-    """A lexer that passes over strings of hexadecimal digits at once."""
+    """A lexer that passes over strings of hexadecimal digits at once, and looks single characters up first."""
+
+    def lex(self) -> MLIRToken:
+        self._consume_whitespace()
+        begin = self.pos
+        kind = _SINGLE.get(self.input.content[begin : begin + 1])
+        if kind is None:
+            return super().lex()
+        self.pos = begin + 1
+        return self._form_token(kind, begin)
 
     def _lex_string_literal(self, start_pos: int) -> MLIRToken:
         text = self.input.content
@@ -77,7 +94,7 @@ class DenseParser(Parser):
         if type is None:
             self.parse_punctuation(":", " in dense attribute")
             type = self._parse_dense_literal_type()
-        sizes = list(type.get_shape())
+        sizes = list(declared_shape(type))
         element = type.element_type
         if digits is not None:
             data = self._bytes_of(digits, element, math.prod(sizes))
@@ -94,6 +111,14 @@ class DenseParser(Parser):
                 numbers = [self._number(item, element) for item in items or self._parse_again(begin)]
             data = _repeated(_packed(element, numbers), numbers, sizes)
         return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+
+    def _parse_dense_literal_type(self) -> Any:
+        type_: Any = self.expect(self.parse_optional_type, "Dense attribute must be typed!")
+        if not _is_of_numbers(type_):  # xDSL makes the constraint that says so anew each time.
+            self.raise_error("Expected memref, vector or tensor type of integer, index, float, or complex type")
+        if UNKNOWN_SIZE in declared_shape(type_):
+            self.raise_error("Dense literal attribute should have a static shape.")
+        return type_
 
     def _parse_long_list(self) -> tuple[list[Any], list[int]] | None:
         """
@@ -183,11 +208,19 @@ class DenseParser(Parser):
         return tuple(value for value, _ in parts), Span(token.span.start, parts[1][1].end, token.span.input)
 
 
+_RANKED = (TensorType, MemRefType, VectorType)
+_ELEMENTS = (IntegerType, IndexType, AnyFloat, ComplexType)
+
 _LONG = 1000
 """The number of characters from which on a list is read as a whole."""
 
 _NUMBERS = re.compile(r"\[[-+\d.eE,\s\[\]]*\]\s*")
 """A list of numbers, or of lists."""
+
+
+def _is_of_numbers(type_: Any) -> bool:
+    """Whether a type is that of tensors, buffers or vectors of numbers."""
+    return isinstance(type_, _RANKED) and isinstance(cast("Any", type_).element_type, _ELEMENTS)
 
 
 def _fit(numbers: list[Any], element: Any) -> bool:
@@ -250,7 +283,7 @@ def print_long(printer: Printer, attribute: Attribute) -> bool:
     element: Any = dense.type.element_type
     data = dense.data.data
     size = element.compile_time_size
-    if len(data) <= MAX_LISTED * size:
+    if len(data) <= _MAX_LISTED * size:
         return False
     if data[size:] == data[:-size]:
         one: Any = DenseIntOrFPElementsAttr(TensorType(element, [1]), BytesAttr(data[:size]))
@@ -302,7 +335,7 @@ _PREFIX = len("0x04000000")
 
 def _dense(type_: Any, data: bytes) -> DenseIntOrFPElementsAttr[Any]:
     """The attribute of these bytes; raises `ValueError` for another number of them."""
-    element, count = type_.element_type, math.prod(type_.get_shape())
+    element, count = type_.element_type, math.prod(declared_shape(type_))
     if len(data) != element.compile_time_size * count:
         raise ValueError(f"{len(data)} bytes for {count} elements of {element}")
     if isinstance(element, IntegerType) and element.width.data < 8:

@@ -39,6 +39,12 @@ class LocationParser(Parser):
     _ends: dict[int, int]
     """Position of a definition that was read before its turn → the position behind it."""
 
+    def parse_optional_location(self) -> LocationAttr | None:
+        if self.parse_optional_keyword("loc") is None:
+            return None
+        with self.in_parens():
+            return self._parse_location()
+
     def _parse_location(self) -> LocationAttr:
         if self._current_token.kind == MLIRTokenKind.HASH_IDENT:
             return self._parse_location_alias()

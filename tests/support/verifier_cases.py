@@ -5,8 +5,8 @@ A file below `tests/dialects/verifiers/<dialect>` has rows of that dialect. An o
 optional one is absent; a shape such as `2x3xf32` is the tensor or the memref of the dialect. Operands of instructions
 have their qualifier, as in `copy(@out 4xf32, @in 4xf32)`; without one, as in StableHLO, the row is parsed in the
 generic form. A row without operands in parentheses, such as `placeholder @x : tensor<2xf32>`, is parsed as it stands.
-The message is whole, except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a comment. Behind a line
-`// PASSES: …`, passes run on the module, and report the error.
+The message is whole, except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a
+comment. Behind a line `// PASSES: …`, passes run on the module, and report the error.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.support.symbols import size_from_label
 
 Labels = tuple[int | str, ...]
@@ -28,19 +30,24 @@ def labels_of(function: FuncOp, names: Sequence[str]) -> list[Labels]:
     A free dimension has the name, or the expression of names, that JAX gave it, or else goes by argument and axis.
     """
     types = [argument.type for argument in function.body.block.args]
-    free = [number for number, type_ in enumerate(types) if isinstance(type_, TensorType) and -1 in type_.get_shape()]
+    free = [number for number, type_ in enumerate(types) if min(_sizes(type_), default=0) < 0]
     written = _written(function)
     if len(written) != len(free):
         written = []
     found: list[Labels] = []
     for number, (name, type_) in enumerate(zip(names, types, strict=True)):
-        shape = type_.get_shape() if isinstance(type_, TensorType) else ()
+        shape = _sizes(type_)
         texts = written[free.index(number)] if written and number in free else []
         if len(texts) != len(shape):
             texts = [""] * len(shape)
         sizes = enumerate(zip(shape, texts, strict=True))
         found.append(tuple(size if size >= 0 else _label(text) or f"{name}.{axis}" for axis, (size, text) in sizes))
     return found
+
+
+def _sizes(type_: Attribute) -> tuple[int, ...]:
+    """The sizes of a tensor, negative ones where they are not known."""
+    return declared_shape(type_) if isinstance(type_, TensorType) else ()
 
 
 def _label(text: str) -> str:

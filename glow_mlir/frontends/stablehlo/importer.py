@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import NUMPY_NAMES
-from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.shapes import declared_shape, tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
@@ -166,7 +166,7 @@ def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tupl
     if not isinstance(type_, TensorType) or part not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
     names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
-    return [(each, tensor(tuple(type_.get_shape()) if shape is None else shape, part)) for each in names]
+    return [(each, tensor(declared_shape(type_) if shape is None else shape, part)) for each in names]
 
 
 def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:

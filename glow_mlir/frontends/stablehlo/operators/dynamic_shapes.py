@@ -9,16 +9,18 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
+from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, size_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.builder.slices import Bound, bounds_of, computed_part, cut
+from glow_mlir.frontends.builder.slices import Bound, computed_part, cut, part_of, scalar
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import broadcast, expanded, spread
-from glow_mlir.support.symbols import SymbolicSize
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 
 @stablehlo_operator("get_dimension_size")
@@ -82,26 +84,56 @@ def dynamic_pad(node: StablehloNode) -> SSAValue:
 def real_dynamic_slice(node: StablehloNode) -> SSAValue:
     """Every so many elements of a part of each axis, whose ends are operands."""
     value = node.input()
-    starts, ends = (bounds_of(node, node.input(position), "bounds") for position in (1, 2))
+    starts, ends = (_bounds(node, node.input(position)) for position in (1, 2))
     steps = node.required_integers(node.input(3), "steps")
-    for axis in range(rank_of(value)):
-        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis])
+    for axis, size in enumerate(_lengths(node, node.input(1), node.input(2))):
+        value = _part(node, value, axis, starts[axis], ends[axis], steps[axis], size)
     return value
 
 
-def _part(node: StablehloNode, value: SSAValue, axis: int, start: Bound, end: Bound, step: int) -> SSAValue:
-    """Every `step`-th element of an axis from `start` up to, but not including, `end`."""
+def _numbers(found: np.ndarray) -> list[Size]:
+    """Known sizes."""
+    return [size if isinstance(size, SymbolicSize) else int(size) for size in found.reshape(-1)]
+
+
+def _bounds(node: StablehloNode, value: SSAValue) -> list[Bound]:
+    """The elements of a vector: sizes if they are known, else scalars, as i64."""
+    found = node.symbolic_value(value)
+    if found is not None:
+        return list[Bound](_numbers(found))
+    if isinstance(op := value.owner, ConcatOp):
+        return [bound for part in op.inputs() for bound in _bounds(node, part)]
+    if size_of(value) == 1:
+        return [node.reshaped(node.cast(value, i64), ())]
+    wide = node.cast(value, i64)
+    scalars = [part_of(node, wide, position) for position in range(size_of(value))]
+    return [
+        scalars[at] if known is None else known.item() for at, known in enumerate(map(node.symbolic_value, scalars))
+    ]
+
+
+def _lengths(node: StablehloNode, start: SSAValue, end: SSAValue) -> list[Size | None]:
+    """What the ends of parts are more than their starts, where they are sums of these; `None` where not known."""
+    declared = declared_shape(node.declared())
+    if isinstance(op := end.owner, AddOp) and start in op.inputs():
+        one, other = op.inputs()
+        found = node.symbolic_value(other if one is start else one)
+        if found is not None:
+            return list[Size | None](_numbers(found))
+    return [size if size >= 0 else None for size in declared]
+
+
+def _part(
+    node: StablehloNode, value: SSAValue, axis: int, start: Bound, end: Bound, step: int, size: Size | None
+) -> SSAValue:
+    """Every `step`-th element of an axis from `start` up to, but not including, `end`; there are `size`, if known."""
     if step == 1 and not isinstance(start, SSAValue) and not isinstance(end, SSAValue):
         return cut(node, value, {axis: (start, end)})
+    if step == 1 and size == sizes_of(value)[axis]:
+        return value
+    if step == 1 and size is not None:
+        return node.emit(DynamicSliceOp, value, scalar(node, start), axis=axis, size=size)
     return computed_part(node, value, axis, start, end, step)
-
-
-@stablehlo_operator("dynamic_gather")
-def dynamic_gather(node: StablehloNode) -> Value | Sequence[Value]:
-    """Slices of sizes that are an operand."""
-    sizes = node.required_integers(node.input(2), "sizes")
-    node.properties = {**node.properties, "slice_sizes": DenseArrayBase.from_list(i64, list(sizes))}
-    return node.delegated("stablehlo.gather", [node.value(0), node.value(1)])
 
 
 @stablehlo_operator("dynamic_conv")

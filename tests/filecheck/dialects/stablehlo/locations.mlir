@@ -21,7 +21,7 @@ module @jit_f {
 #loc = loc(unknown)
 #loc3 = loc("model.py":17:63 to :78)
 #loc4 = loc("main.py":3:1 to :9)
-#loc9 = loc("jit(f)/add"(#loc8))
 #loc5 = loc("f"(#loc3))
 #loc6 = loc("<module>"(#loc4))
 #loc8 = loc(callsite(#loc5 at #loc6))
+#loc9 = loc("jit(f)/add"(#loc8))
