@@ -84,7 +84,7 @@ class Windows:
 
 @stablehlo_operator("reduce_window")
 def reduce_window(node: StablehloNode) -> Sequence[Value]:
-    """Folds of windows of tensors, around and between whose elements lie those that folds start from."""
+    """Folds of windows of tensors; neither padding nor holes between elements count, as in XLA."""
     count = node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
     shape = _result_shape(node, values, initial)
@@ -123,7 +123,7 @@ def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
 def _result_shape(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[int, ...]:
     """The shape of the results: what the program says, or else the number of windows."""
     is_known = min(declared_shape(node.declared()), default=0) >= 0
-    return node.static_shape(like=() if is_known else _prepared(node, values, initial)[1].count)
+    return node.static_shape(like=() if is_known else _prepared(node, leaves(values), leaves(initial))[1].count)
 
 
 def _prepared(
