@@ -1,6 +1,6 @@
 """
-What bundles of TensorFlow Lite models take on microcontrollers: code, constants, RAM, stack and executed instructions, and
-how many instructions the same network executes whose roundings are single (which are not TensorFlow Lite's).
+What bundles of TensorFlow Lite models take on microcontrollers: code, constants, RAM, stack and executed instructions,
+and how many instructions the same network executes whose roundings are single (which are not TensorFlow Lite's).
 
     make emulators
     python benchmarks/tflite_bundles.py [MODEL.tflite …] [--targets cortex-m4,riscv32] [--size]
