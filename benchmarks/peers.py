@@ -2,6 +2,7 @@
 Time of whole models against other engines: in turns in one run, each engine in a process and an environment of its own.
 
     python benchmarks/peers.py --write docs/benchmarks.md --json result.json
+    python benchmarks/peers.py --models my_network.tflite --engines litert
     python benchmarks/peers.py --models my_network.onnx --engines onnxruntime openvino --rounds 15 --threads 1 2
 
 The first call installs the peers below `--folder`, converts the models, and takes some minutes for it. An engine that
@@ -20,7 +21,7 @@ from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from contest.engines import ENGINES, OURS, REFERENCE
+from contest.engines import ENGINES, ONNX_FILE, OURS, REFERENCES, TFLITE_FILE
 from contest.environments import FOLDER, EnvironmentFailure, environment
 from contest.machine import add_core, cores_from, machine
 from contest.picture import pictures_of
@@ -53,8 +54,8 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="+",
         default=list(WORKLOADS),
         metavar="MODEL",
-        help="names, ONNX files, zoo for networks of further families, int8 for quantized ones, or glow_paper for "
-        + "further ones of that evaluation (the default: "
+        help="names, files of ONNX or TensorFlow Lite, zoo for networks of further families, int8 for quantized ones, "
+        + "or glow_paper for further ones of that evaluation (the default: "
         + ", ".join(WORKLOADS)
         + ")",
     )
@@ -85,8 +86,10 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace) -> list[Measurement]:
-    """Measure all models with all engines; ours and the reference always take part."""
-    chosen = {OURS, REFERENCE, *options.engines}
+    """Measure all models with all engines that take them; ours and the reference always take part."""
+    kinds = {TFLITE_FILE if name.endswith(TFLITE_FILE) else ONNX_FILE for name in options.models}
+    chosen = {OURS, *(REFERENCES[kind] for kind in kinds), *options.engines}
+    chosen = {name for name in chosen if kinds.intersection(ENGINES[name].models)}
     found = pythons([name for name in ENGINES if name in chosen], options.folder)
     measurements = earlier(options)
     done = {(measurement.workload, measurement.threads) for measurement in measurements}

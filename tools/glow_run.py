@@ -120,7 +120,8 @@ class ModelRun:
         if self.placement is not None:
             self._add(self.placement)
             self._draw_devices(None)
-        self._add(OutputSummary(outputs))
+        labels: Sequence[str] = getattr(session.model, "labels", tuple)()
+        self._add(OutputSummary(outputs, labels))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
         if args.stats is not None:

@@ -15,6 +15,12 @@ STRICT = "glow_strict"
 REFERENCE = "onnxruntime"
 """The engine whose outputs the others' are compared with."""
 
+ONNX_FILE, TFLITE_FILE = ".onnx", ".tflite"
+"""The suffixes of models that are measured."""
+
+REFERENCES = {ONNX_FILE: REFERENCE, TFLITE_FILE: "litert"}
+"""Suffix of a model → the engine that the others' outputs are compared with."""
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -22,18 +28,21 @@ class Engine:
     One engine.
 
     `packages` are what pip installs; none means that the engine runs in this environment. `accurate` says that it
-    computes in 32-bit floats throughout, without approximations that show. `title` is its name in reports.
+    computes in 32-bit floats throughout, without approximations that show. `title` is its name in reports, and `models`
+    are the suffixes of the models that it takes.
     """
 
     title: str
     packages: tuple[str, ...]
     accurate: bool = True
     tuned: bool = True
+    models: tuple[str, ...] = (ONNX_FILE,)
 
 
 ENGINES: dict[str, Engine] = {
-    OURS: Engine("glow-mlir", ()),
-    STRICT: Engine("glow-mlir, strict", ()),
+    OURS: Engine("glow-mlir", (), models=(ONNX_FILE, TFLITE_FILE)),
+    STRICT: Engine("glow-mlir, strict", (), models=(ONNX_FILE, TFLITE_FILE)),
+    "litert": Engine("LiteRT", ("ai-edge-litert==2.3.0", NUMPY), models=(TFLITE_FILE,)),
     "onnxruntime": Engine("ONNX Runtime", ("onnxruntime==1.31.1", NUMPY)),
     "openvino": Engine("OpenVINO", ("openvino==2026.4.1", NUMPY)),
     "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", TORCH, NUMPY)),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from contest.client import Worker, WorkerFailure
-from contest.engines import ENGINES, REFERENCE
+from contest.engines import ENGINES, REFERENCES, TFLITE_FILE
 from contest.figures import calls_within, difference
 from contest.job import Job
 from contest.probe import Probe
@@ -91,10 +91,14 @@ class Turns:
         self.measurement = Measurement(workload.name, workload.flops, len(settings.cores))
 
     def run(self, pythons: Mapping[str, Path | str]) -> Measurement:
-        """Load all engines (name → its Python, or the reason why there is none), measure, and end them."""
+        """
+        Load the engines that take the model (name → its Python, or the reason why there is none), measure, and end
+        them.
+        """
         try:
             for name, python in pythons.items():
-                self._load(name, python)
+                if self._workload.model.suffix in ENGINES[name].models:
+                    self._load(name, python)
             self._compare()
             self._rounds()
             self._close()
@@ -146,10 +150,12 @@ class Turns:
 
     def _compare(self) -> None:
         """Compare the outputs with the reference's, or with none where it does not run."""
-        if REFERENCE not in self._workers:
-            self._say(f"{REFERENCE} does not run: outputs are not compared")
+        kind = self._workload.model.suffix
+        if (reference := REFERENCES[kind]) not in self._workers:
+            self._say(f"{reference} does not run: outputs are not compared")
             return
-        wanted = self._workers[REFERENCE].outputs()
+        wanted = self._workers[reference].outputs()
+        has_codes = self.measurement.workload in QUANTIZED or kind == TFLITE_FILE
         for name in list(self._workers):
             try:
                 gap = difference(self._workers[name].outputs(), wanted)
@@ -157,7 +163,7 @@ class Turns:
                 self._fail(name, failure)
                 continue
             self.measurement.results[name].difference = gap if np.isfinite(gap) else None
-            if not gap <= (WRONG_CODES if self.measurement.workload in QUANTIZED else WRONG):
+            if not gap <= (WRONG_CODES if has_codes else WRONG):
                 self._fail(name, f"computes something else: outputs differ by {gap:.1e} of their scale")
 
     def _rounds(self) -> None:

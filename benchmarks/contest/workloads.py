@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import models
 import numpy as np
@@ -20,7 +21,10 @@ from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, rando
 from onnx import TensorProto, numpy_helper
 
 from contest import quantized, zoo
+from contest.engines import TFLITE_FILE
 from contest.operations import flops
+from glow_mlir import GlowError
+from glow_mlir.frontends.tflite.model import TfliteModel
 
 ELEMENTS = 1 << 24
 """Elements of the operand of an elementwise chain: 64 MiB in, 64 MiB out."""
@@ -134,9 +138,11 @@ def write_workload(name: str, folder: Path) -> Workload:
     The model with seeded inputs, as files in a folder below `folder`, which is written where it does not exist yet.
 
     A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file: there, free dimensions of inputs are 1 and
-    integers 0 or 1, so that they are inside all tables. The folder's name has a digest of the model, or of the code
-    that builds it. Raises `NotAWorkload` for files that cannot be measured.
+    integers 0 or 1, so that they are inside all tables. A file of TensorFlow Lite keeps its sizes. The folder's name
+    has a digest of the model, or of the code that builds it. Raises `NotAWorkload` for files that cannot be measured.
     """
+    if name.endswith(TFLITE_FILE):
+        return _tflite_workload(Path(name), folder)
     model = None if name in BUILT else _from_file(Path(name))
     content = b"" if model is None else model.SerializeToString(deterministic=True)
     digest = hashlib.sha256(content).hexdigest()[:12] if model else sources_digest()
@@ -155,6 +161,37 @@ def write_workload(name: str, folder: Path) -> Workload:
         paths[-1].write_text(json.dumps(facts))
     facts = json.loads(paths[-1].read_text())
     return Workload(short_name(name), paths[0], paths[1], facts["outputs"], facts["flops"])
+
+
+def _tflite_workload(path: Path, folder: Path) -> Workload:
+    """A file of TensorFlow Lite with random inputs: codes of the whole range, and floats from 0 to 1."""
+    try:
+        model = TfliteModel(path)
+        signature = model.signature(model.default_sizes())
+    except GlowError as error:
+        raise NotAWorkload(str(error)) from error
+    content, random = path.read_bytes(), np.random.default_rng(7)
+    home = folder / f"{short_name(str(path))}-{hashlib.sha256(content).hexdigest()[:12]}"
+    workload = Workload(
+        short_name(str(path)),
+        home / "model.tflite",
+        home / "inputs.npz",
+        [item.name for item in signature.outputs],
+        None,
+    )
+    if not workload.inputs.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        workload.model.write_bytes(content)
+        arrays = {item.name: _random(random, item.numpy_dtype, item.numbers) for item in signature.inputs}
+        np.savez(workload.inputs, allow_pickle=False, **arrays)
+    return workload
+
+
+def _random(random: np.random.Generator, dtype: np.dtype[Any], shape: Sequence[int]) -> np.ndarray:
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return random.random(shape).astype(dtype)
 
 
 def _from_file(path: Path) -> onnx.ModelProto:

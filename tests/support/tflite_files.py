@@ -29,6 +29,7 @@ OPTIONS = {
     **{"CONCATENATION": 10, "ADD": 11, "RESHAPE": 17, "MUL": 21, "PAD": 22, "SUB": 28, "DIV": 29, "STRIDED_SLICE": 32},
     **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), 27),
     **{"DEQUANTIZE": 38, "MAXIMUM": 39, "MINIMUM": 39, "POW": 56, "TRANSPOSE": 26, "QUANTIZE": 89},
+    **{"CALL_ONCE": 103, "VAR_HANDLE": 111},
 }
 """Operator → the number of its options in the union of all options."""
 

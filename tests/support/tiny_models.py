@@ -1,5 +1,5 @@
 """
-Networks of the shapes of MLPerf Tiny's four tasks, in int8 with random weights, as TensorFlow Lite writes them.
+Networks of the shapes of MLPerf Tiny's four tasks, as TensorFlow Lite writes them: int8 with random weights.
 
 Shapes: C. Banbury et al., 2021, "MLPerf Tiny Benchmark", and its repository mlcommons/tiny.
 """

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from glow_mlir.driver.compile_times import CompileTimes
+from glow_mlir.errors import printable
 from glow_mlir.ir.text import write_text
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
@@ -56,9 +57,10 @@ class CompileSummary:
 
 @dataclass(frozen=True)
 class OutputSummary:
-    """The outputs of a run by name."""
+    """The outputs of a run by name; `labels` are the names of the elements of vectors that are as long."""
 
     outputs: Mapping[str, np.ndarray]
+    labels: Sequence[str] = ()
     key: str = "outputs"
 
     def show(self) -> None:
@@ -72,8 +74,13 @@ class OutputSummary:
         for name, array in numbers.items():
             for number, vector in enumerate(vectors(array)):
                 label = name if vector.size == array.size else f"{name}[{number}]"
-                best = ", ".join(f"{index}: {number_text(vector[index])}" for index in top(vector))
+                best = ", ".join(f"{self._named(index, vector)}: {number_text(vector[index])}" for index in top(vector))
                 print(f"top {min(TOP, vector.size)} of {label}: {best}")
+
+    def _named(self, index: int, vector: np.ndarray) -> str:
+        """The number of an element, with its label."""
+        has_labels = len(self.labels) == vector.size
+        return f"{index} {printable(self.labels[index])}" if has_labels else str(index)
 
     def data(self) -> list[dict[str, object]]:
         """The summary as JSON data."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
+from contest.engines import TFLITE_FILE
 from contest.job import Arrays, Job, Runner
 from glow_mlir import InferenceSession
+from glow_mlir.frontends.tflite.model import TfliteModel
 
 
 class _Glow:
@@ -27,5 +31,8 @@ class _Glow:
 
 
 def load(job: Job, inputs: Arrays, accuracy: str = "default") -> Runner:
-    """Compile the model, without the cache of artifacts."""
-    return _Glow(InferenceSession(job.model, threads=job.threads, cache=False, accuracy=accuracy), inputs)
+    """Compile the model, without the cache of artifacts; a file of TensorFlow Lite keeps its sizes."""
+    path = Path(job.model)
+    sizes = TfliteModel(path).default_sizes() if path.suffix == TFLITE_FILE else {}
+    session = InferenceSession(path, threads=job.threads, cache=False, accuracy=accuracy, dimensions=sizes)
+    return _Glow(session, inputs)

@@ -41,7 +41,7 @@ def metadata_of(model: TfliteFile, source: Path | bytes) -> dict[str, Any]:
             properties |= {word: text for word, number in FIELDS.items() if (text := described.text(number))}
         elif (text := _text(content.tobytes().rstrip(b"\0"))) is not None:
             properties[key] = text
-    properties |= dict(_archived(model, source))
+    properties |= dict(archived(model, source))
     return {"graph_name": name, "description": description, "custom_metadata_map": properties}
 
 
@@ -50,8 +50,8 @@ def _described(content: bytes, file: str) -> Table | None:
     return Flatbuffer(memoryview(content), file).root() if content[4:8] == IDENTIFIER else None
 
 
-def _archived(model: TfliteFile, source: Path | bytes) -> Iterator[tuple[str, str]]:
-    """Name and text of each file in the archive behind the model."""
+def archived(model: TfliteFile, source: Path | bytes) -> Iterator[tuple[str, str]]:
+    """Name and text of each text in the archive behind the model; raises `ModelError` if it is damaged."""
     stream = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
     with stream:
         if not zipfile.is_zipfile(stream):

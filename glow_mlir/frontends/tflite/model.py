@@ -103,6 +103,13 @@ class TfliteModel:
 
         return metadata_of(self.file, self.source)
 
+    def labels(self) -> list[str]:
+        """The lines of the only file of labels in the archive behind the model; none without, or with several."""
+        from glow_mlir.frontends.tflite.metadata import archived
+
+        texts = [text for name, text in archived(self.file, self.source) if name.endswith(".txt")]
+        return texts[0].splitlines() if len(texts) == 1 else []
+
     def module(
         self,
         dimensions: Mapping[str, GivenDimension],

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_process import run_tool
 from tflite_files import (
     GraphCase,
     OperatorCase,
@@ -20,9 +21,12 @@ from tflite_files import (
 )
 
 from glow_mlir import GlowError, InferenceSession
+from glow_mlir.api.bundles import bundle_of
+from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.tflite import sparsity
 from glow_mlir.frontends.tflite.file import TfliteFile
+from glow_mlir.tools import glow_run
 
 RANDOM = np.random.default_rng(3)
 FILTERS = RANDOM.standard_normal((4, 3, 3, 2)).astype(np.float32)
@@ -138,6 +142,58 @@ def test_one_of_several_signatures_has_to_be_chosen() -> None:
         InferenceSession(two_graphs(), threads=1)
 
 
+def test_entries_share_variables(tmp_path: Path) -> None:
+    """`put` assigns what `get` reads, whose first value is that of the graph that is called once."""
+    handle, numbers, name = TensorCase((), "resource"), TensorCase((2,)), {1: "v"}
+    once, put, get = ({0: ("i", 2)}, {1: "v"}, {1: "v"})
+    first = TensorCase((2,), values=np.array([5, 6], np.float32))
+    graphs = [
+        GraphCase(
+            [handle, numbers],
+            [
+                OperatorCase("CALL_ONCE", (), (), once),
+                OperatorCase("VAR_HANDLE", (), (0,), get),
+                OperatorCase("READ_VARIABLE", (0,), (1,)),
+            ],
+            (),
+            (1,),
+        ),
+        GraphCase(
+            [handle, numbers, numbers],
+            [
+                OperatorCase("VAR_HANDLE", (), (0,), put),
+                OperatorCase("ASSIGN_VARIABLE", (0, 1), ()),
+                OperatorCase("NEG", (1,), (2,)),
+            ],
+            (1,),
+            (2,),
+        ),
+        GraphCase(
+            [handle, first],
+            [OperatorCase("VAR_HANDLE", (), (0,), name), OperatorCase("ASSIGN_VARIABLE", (0, 1), ())],
+            (),
+            (),
+        ),
+    ]
+    signatures = [SignatureCase("get", 0, {}, {1: "y"}), SignatureCase("put", 1, {1: "x"}, {2: "negative"})]
+    path = tmp_path / "variables.tflite"
+    path.write_bytes(tflite_file(graphs, signatures))
+    session = InferenceSession(path, entry="get", threads=1).compiled
+    np.testing.assert_array_equal(session.run({})["y"], [5, 6])
+    session.run({"x": np.array([1, 2], np.float32)}, entry="put")
+    np.testing.assert_array_equal(session.run({})["y"], [1, 2])
+
+
+def test_a_bundle_has_all_entries_and_the_sizes_of_the_file() -> None:
+    options = CompileOptions("cpu", fields={"threads": 1})
+    names = [item.name for item in bundle_of({"": two_graphs()}, "two", options).artifact.manifest.entries]
+    assert names == ["two_encode_call", "two_decode_call"]
+    for dimensions, batch in (({}, 1), ({"t0.0": 4}, 4)):
+        options = CompileOptions("cpu", dimensions=dimensions, fields={"threads": 1})
+        (entry,) = bundle_of({"": free_batch()}, "free", options).artifact.manifest.entries
+        assert [binding.shape[0] for binding in entry.bindings] == [batch] * 3
+
+
 def with_labels() -> bytes:
     """A model with metadata, and labels in the archive behind it."""
     described = flatbuffer({0: "birds", 1: "Names birds.", 2: "v2", 4: "A. N. Other"}, b"M001")
@@ -162,6 +218,14 @@ def test_metadata_and_labels(tmp_path: Path) -> None:
             "author": "A. N. Other",
             "labels.txt": "tit\nwren\nrobin\n",
         }
+
+
+def test_glow_run_names_classes(tmp_path: Path) -> None:
+    (tmp_path / "birds.tflite").write_bytes(with_labels())
+    np.save(tmp_path / "x.npy", np.array([1, 3, 2], np.float32))
+    argv = ["birds.tflite", "--input", "t0=x.npy"]
+    ran = run_tool(glow_run.main, argv, program="glow-run", directory=tmp_path)
+    assert b"top 3 of t1: 1 wren: 3, 2 robin: 2, 0 tit: 1" in ran.stdout
 
 
 def test_a_damaged_archive_is_named() -> None:
