@@ -18,7 +18,10 @@ from glow_mlir.frontends.tflite.names import names_of
 from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
 from glow_mlir.frontends.tflite.variables import Variables
 
-FAMILIES = "activations data_movement elementwise images lookups products quantization reductions slices state".split()
+FAMILIES = (
+    "activations arrangement creation data_movement elementwise images indexing lookups products quantization "
+    "reductions slices state"
+).split()
 """The modules with importers of operators."""
 
 

@@ -57,15 +57,3 @@ def _differs(node: TfliteNode, position: int) -> bool:
     if own is None or out is None:
         return own is not out
     return not (np.array_equal(own.scales, out.scales) and np.array_equal(own.zero_points, out.zero_points))
-
-
-@tflite_operator("DEPTH_TO_SPACE")
-def depth_to_space(node: TfliteNode) -> SSAValue:
-    """Blocks of channels become blocks of pixels of [N, H, W, C]; the block is the outer part of a channel."""
-    block = node.options.number(0, "i")
-    batch, height, width, channels = node.image(0)
-    if block < 1 or channels % block**2:
-        raise node.unsupported(f"blocks of {block} do not fit {channels} channels")
-    split = node.emit(ReshapeOp, node.input(0), shape=(batch, height, width, block, block, channels // block**2))
-    moved = node.emit(TransposeOp, split, permutation=(0, 1, 3, 2, 4, 5))
-    return node.emit(ReshapeOp, moved, shape=(batch, height * block, width * block, channels // block**2))
