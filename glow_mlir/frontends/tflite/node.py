@@ -37,6 +37,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "relu": (0, np.inf),
     "relu_n1_to_1": (-1, 1),
     "relu6": (0, 6),
+    "relu_0_to_1": (0, 1),
 }
 """Activation function → the range to which it limits numbers."""
 
@@ -173,6 +174,10 @@ class TfliteNode(NodeBuilder):
         return self.tensor(position).dtype == "float32"
 
     # Quantized values
+
+    def is_quantized(self, position: int = 0) -> bool:
+        """Whether an operand has integers that stand for numbers."""
+        return self.tensor(position).quantization is not None and not self.is_float(position)
 
     def quantization(self, tensor: Tensor) -> Quantization:
         """The scales and zero points of a tensor; raises `UnsupportedError` if it has none."""

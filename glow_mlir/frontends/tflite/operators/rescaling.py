@@ -6,8 +6,9 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.elementwise_binary import SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.frontends.tflite.node import TfliteNode
 
@@ -30,6 +31,44 @@ def quantized_multipliers(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         np.where(is_small, 0, multipliers).astype(np.int32),
         np.where(is_small, BITS, BITS - exponent).astype(np.int32),
     )
+
+
+def multiplied(values: np.ndarray, multiplier: int, shift: int) -> np.ndarray:
+    """
+    Integers times a multiplier of i32, divided by 2^shift: TensorFlow Lite's MultiplyByQuantizedMultiplier.
+
+    Quotients by 2^31 have halves rounded up, and those by the rest of the shift have halves rounded away from zero.
+    """
+    left, right = max(BITS - shift, 0), max(shift - BITS, 0)
+    high = ((values.astype(np.int64) << left) * multiplier + (1 << (BITS - 1))) >> BITS
+    mask = (1 << right) - 1
+    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+
+
+def scaled_by(node: TfliteNode, value: SSAValue, factor: float, bits: int = 0) -> SSAValue:
+    """Integers of i32 times 2^bits, then times a factor, as i32."""
+    if bits:
+        value = node.emit(MulOp, value, node.constant(np.array(1 << bits, np.int32), f"{node.name}.one"))
+    operands = (
+        node.constant(item[0], f"{node.name}.{role}")
+        for item, role in zip(quantized_multipliers(np.array([factor])), ("multiplier", "shift"), strict=True)
+    )
+    return node.emit(IntegerRescaleOp, value, *operands, to=i32, rounding="twice")
+
+
+def limited(node: TfliteNode, value: SSAValue, activation: str = "none") -> SSAValue:
+    """Integers, of i32, plus the zero point of the result, limited to its range, in its type."""
+    to = node.type_of(node.output(), activation)
+    zero = int(node.quantization(node.output()).zero_points[0])
+    moved = node.emit(AddOp, value, node.splat(zero, value)) if zero else value
+    clipped = node.emit(ClipOp, moved, *(node.splat(limit.data, value) for limit in (to.least, to.most)))
+    return node.cast(clipped, ELEMENT_TYPES[node.output().dtype])
+
+
+def ratio(node: TfliteNode) -> float:
+    """The scale of the first operand divided by that of the result, in f32."""
+    own, out = (np.float32(node.scale(item)) for item in (node.tensor(0), node.output()))
+    return float(own / out)
 
 
 def rescaled(
