@@ -87,8 +87,9 @@ class IntegerCases(RandomTensors):
             if dtype != "int16":
                 zero = np.iinfo(dtype).min
                 divisor = TensorCase(shape, dtype, scales=other.scales, zeros=[zero], bounds=(zero + 1, zero + 255))
+                far = TensorCase(shape, dtype, scales=own.scales, zeros=[zero], bounds=(zero + 64, zero + 255))
                 large = TensorCase(shape, dtype, scales=[0.3], zeros=[zero + 128])
-                yield "DIV", [own, divisor, large], {0: ("b", self.whole(0, 2))}
+                yield "DIV", [far, divisor, large], {0: ("b", self.whole(0, 2))}
 
     def plain(self) -> Iterator[Found]:
         """Operators on integers and truth values that are not quantized."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from tflite_arrangement_cases import ArrangementCases
 from tflite_files import TensorCase
+from tflite_image_cases import ImageCases
 from tflite_integer_cases import IntegerCases
 from tflite_random_tensors import INTEGERS, Found, RandomTensors, SingleOperator, single_operator
 
@@ -139,7 +140,7 @@ def single_operators(seed: int) -> Iterator[SingleOperator]:
     cases = _Cases(seed)
     families = [cases.functions(), cases.pairs(), cases.scales(), cases.parts(), cases.shifts()]
     families += [found for dtype in ("float32", *INTEGERS) for found in (cases.images(dtype), cases.rows(dtype))]
-    families += ArrangementCases(seed).families() + IntegerCases(seed).families()
+    families += ArrangementCases(seed).families() + IntegerCases(seed).families() + ImageCases(seed).families()
     for family in families:
         for found in family:
             yield single_operator(found)

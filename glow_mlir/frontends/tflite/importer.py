@@ -19,8 +19,8 @@ from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
 from glow_mlir.frontends.tflite.variables import Variables
 
 FAMILIES = (
-    "activations arrangement creation data_movement elementwise images indexing lookups products quantization "
-    "reductions slices state"
+    "activations arrangement creation data_movement elementwise indexing lookups normalization pools products "
+    "quantization reductions resizing slices state"
 ).split()
 """The modules with importers of operators."""
 

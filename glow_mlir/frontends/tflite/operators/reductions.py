@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -26,7 +26,7 @@ from glow_mlir.dialects.glow_high.reductions import (
 )
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers
+from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers, ratio, rescaled
 
 FOLDS: dict[str, type[HighOp]] = {
     "MEAN": ReduceMeanOp,
@@ -47,13 +47,21 @@ def _axes(node: TfliteNode) -> Shape:
 
 @tflite_operator(*FOLDS)
 def fold(node: TfliteNode) -> SSAValue:
-    """A fold along axes; quantized values have a mean, and those of one scale the largest and the smallest element."""
+    """A fold along axes; quantized values have a mean and a sum, and those of one scale other folds."""
     axes, value = _axes(node), node.input(0)
-    if node.tensor(0).quantization is not None and not node.is_float():
+    if node.is_quantized():
         if node.kind == "MEAN":
             return _integer_mean(node, axes)
-        if node.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
+        if node.kind == "SUM":
+            total = node.emit(ReduceSumOp, centred(node, 0), axes=axes, keepdims=True)
+            return node.emit(ReshapeOp, rescaled(node, total, np.array([ratio(node)])), shape=node.output().shape)
+        if node.kind == "REDUCE_PROD":
             raise node.unsupported("of quantized values is not supported")
+    if node.kind == "MEAN" and not node.is_float():
+        count = math.prod(node.shape(0)[axis] for axis in axes)
+        total = node.emit(ReduceSumOp, node.cast(value, i64), axes=axes, keepdims=True)
+        value = node.cast(node.emit(DivOp, total, node.splat(count, i64)), element_of(value))
+        return node.emit(ReshapeOp, value, shape=node.output().shape)
     return node.emit(ReshapeOp, node.emit(FOLDS[node.kind], value, axes=axes, keepdims=True), shape=node.output().shape)
 
 
