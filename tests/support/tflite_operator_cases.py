@@ -9,6 +9,7 @@ from tflite_arrangement_cases import ArrangementCases
 from tflite_files import TensorCase
 from tflite_image_cases import ImageCases
 from tflite_integer_cases import IntegerCases
+from tflite_product_cases import ProductCases
 from tflite_random_tensors import INTEGERS, Found, RandomTensors, SingleOperator, single_operator
 
 ACTIVATIONS = (0, 1, 2, 3)
@@ -140,7 +141,8 @@ def single_operators(seed: int) -> Iterator[SingleOperator]:
     cases = _Cases(seed)
     families = [cases.functions(), cases.pairs(), cases.scales(), cases.parts(), cases.shifts()]
     families += [found for dtype in ("float32", *INTEGERS) for found in (cases.images(dtype), cases.rows(dtype))]
-    families += ArrangementCases(seed).families() + IntegerCases(seed).families() + ImageCases(seed).families()
+    for kind in (ArrangementCases, IntegerCases, ImageCases, ProductCases):
+        families += kind(seed).families()
     for family in families:
         for found in family:
             yield single_operator(found)

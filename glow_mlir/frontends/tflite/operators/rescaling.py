@@ -15,6 +15,9 @@ from glow_mlir.frontends.tflite.node import TfliteNode
 BITS = 31
 """The fraction bits of a multiplier."""
 
+SHORT = "short"
+"""The rounding of sums of 64 bits."""
+
 
 def quantized_multipliers(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
@@ -74,16 +77,23 @@ def ratio(node: TfliteNode) -> float:
 def rescaled(
     node: TfliteNode, value: SSAValue, factors: np.ndarray, activation: str = "none", rounding: str = "twice"
 ) -> SSAValue:
-    """Integers times factors, one or one for each index of the last axis, as those of the node's result."""
+    """
+    Integers times factors, one or one for each index of the last axis, as those of the node's result.
+
+    `rounding` is that of `glow_high.integer_rescale`, or `short`: once, with multipliers of 16 bits, as TensorFlow Lite
+    has it for sums of 64 bits.
+    """
     multipliers, shifts = quantized_multipliers(factors)
+    if rounding == SHORT:
+        multipliers, shifts = np.minimum((multipliers.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF), shifts - 16
     if len(multipliers) == 1:
         multipliers, shifts = multipliers[0], shifts[0]
     operands = [
-        node.constant(np.asarray(item), f"{node.name}.{role}")
+        node.constant(np.asarray(item, np.int32), f"{node.name}.{role}")
         for item, role in ((multipliers, "multiplier"), (shifts, "shift"))
     ]
-    to = node.type_of(node.output(), activation)
-    return node.stored(node.emit(IntegerRescaleOp, value, *operands, to=to, rounding=rounding))
+    to, word = node.type_of(node.output(), activation), "once" if rounding == SHORT else rounding
+    return node.stored(node.emit(IntegerRescaleOp, value, *operands, to=to, rounding=word))
 
 
 def centred(node: TfliteNode, position: int) -> SSAValue:
