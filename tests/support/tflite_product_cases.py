@@ -17,7 +17,7 @@ class ProductCases(RandomTensors):
         found = [self.matrices()]
         for dtype in ("float32", "int8", "uint8", "int16"):
             found += [self.layers(dtype), self.transposed(dtype)]
-        return [*found, self.narrow()]
+        return [*found, self.narrow(), self.hybrid()]
 
     def out(self, shape: Sequence[int], dtype: str, size: float) -> TensorCase:
         """A result whose scale suits sums of a size."""
@@ -73,7 +73,7 @@ class ProductCases(RandomTensors):
                 matrix = self.tensor((5, depth), dtype)
                 weights = self.weights((outputs, depth), outputs, 0, matrix, bias, one)
                 out = self.out((5, outputs), dtype, self.size(matrix, weights[0], depth))
-                yield "FULLY_CONNECTED", [matrix, *weights, out], {0: ("b", self.whole(0, 2))}
+                yield "FULLY_CONNECTED", [matrix, *weights, out], {0: ("b", self.whole(0, 2)), 4: ("b", 2 if bias else 0)}
 
     def transposed(self, dtype: str) -> Iterator[Found]:
         """Transposed convolutions."""
@@ -127,3 +127,24 @@ class ProductCases(RandomTensors):
         out = self.out((1, 5, 5, outputs), "int8", image.scales[0] * 127 * 0.05 * 5 * 18**0.5)
         options = {0: ("b", 0), 1: ("i", 1), 2: ("i", 1), 3: ("b", 0)}
         yield "CONV_2D", [image, weights, bias, out], options
+
+    def hybrid(self) -> Iterator[Found]:
+        """Floats with weights of integers."""
+        left = TensorCase((), "int8", scales=[1.0])
+        for one in (False, True):
+            depth, outputs, channels = self.whole(3, 40), self.whole(1, 9), self.whole(1, 5)
+            bias = self.constant(self.random.standard_normal(outputs).astype(np.float32))
+            weights, _ = self.weights((outputs, depth), outputs, 0, left, one=one)
+            for asymmetric in (False, True):
+                options = {0: ("b", self.whole(0, 2)), 3: ("?", asymmetric)}
+                yield "FULLY_CONNECTED", [TensorCase((3, depth)), weights, bias, TensorCase((3, outputs))], options
+            weights, _ = self.weights((outputs, 3, 2, channels), outputs, 0, left, one=one)
+            options = {0: ("b", 0), 1: ("i", 1), 2: ("i", 1), 3: ("b", 0)}
+            yield "CONV_2D", [TensorCase((2, 5, 6, channels)), weights, bias, TensorCase((2, 5, 6, outputs))], options
+            if one:
+                continue
+            weights, _ = self.weights((1, 3, 2, channels), channels, 3, left)
+            bias = self.constant(self.random.standard_normal(channels).astype(np.float32))
+            options = {0: ("b", 0), 1: ("i", 1), 2: ("i", 1), 3: ("i", 1), 4: ("b", 0)}
+            image = TensorCase((2, 5, 6, channels))
+            yield "DEPTHWISE_CONV_2D", [image, weights, bias, image], options

@@ -243,6 +243,7 @@ ACTIVATION_FIELDS: Mapping[str, int] = {
     "CONV_2D": 3,
     "DEPTHWISE_CONV_2D": 4,
     "FULLY_CONNECTED": 0,
+    "TRANSPOSE_CONV": 3,
     "CONCATENATION": 1,
     "AVERAGE_POOL_2D": 5,
     "MAX_POOL_2D": 5,

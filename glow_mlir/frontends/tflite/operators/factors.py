@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.frontends.tflite.node import TfliteNode
 from glow_mlir.frontends.tflite.operators.rescaling import SHORT, centred
 from glow_mlir.support.dataclass import dataclass
@@ -34,6 +37,8 @@ class Factors:
     accumulator: Attribute
     scales: np.ndarray
     rounding: str
+    has_short_bias: bool = False
+    """Whether sums of values of 16 bits have 32 bits because the bias has."""
 
     @staticmethod
     def of(node: TfliteNode, left: int, right: int, bias: int | None) -> Factors:
@@ -59,7 +64,7 @@ class Factors:
         own, other = (node.cast(node.input(position), element) for position in (left, right))
         added = None if added is None else node.cast(added, accumulator)
         rounding = "twice" if has_short_bias else SHORT
-        return Factors(own, other, added, accumulator, _scales(node, left, right), rounding)
+        return Factors(own, other, added, accumulator, _scales(node, left, right), rounding, has_short_bias)
 
     def widened(self, node: TfliteNode, position: int) -> SSAValue:
         """A factor less its zero point, in the type of sums."""
@@ -107,8 +112,7 @@ def _scales(node: TfliteNode, left: int, right: int) -> np.ndarray:
     return (scales[0] * scales[1]).astype(np.float64) / scales[2].astype(np.float64)
 
 
-def float_weights(node: TfliteNode) -> SSAValue:
-    """The weights of a product of floats."""
-    if not node.is_float(1):
-        raise node.unsupported(f"weights of {node.tensor(1).dtype} for floats are not supported")
-    return node.input(1)
+def ordered(node: TfliteNode, value: SSAValue, order: Sequence[int]) -> SSAValue:
+    """Filters with their axes in an order."""
+    is_sorted = list(order) == sorted(order)
+    return value if is_sorted else node.emit(TransposeOp, value, permutation=order)

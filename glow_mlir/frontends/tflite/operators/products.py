@@ -8,11 +8,13 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
-from glow_mlir.frontends.tflite.operators.factors import Factors, float_weights
+from glow_mlir.frontends.tflite.operators.factors import Factors, ordered
+from glow_mlir.frontends.tflite.operators.hybrid import hybrid_convolution, hybrid_product
 from glow_mlir.frontends.tflite.operators.rescaling import rescaled
 
 SAME = 0
@@ -51,20 +53,16 @@ def _convolved(node: TfliteNode, order: Sequence[int], dilations: Sequence[int],
     is_same = node.options.number(0, "b") == SAME
     pads = same_pads(node.image(0)[1:3], kernel, strides, dilations) if is_same else [0] * 4
     form = {"strides": strides, "pads": pads, "dilations": dilations, "group": groups}
+    if node.is_float() and not node.is_float(1):
+        return hybrid_convolution(node, order, form)
     if node.is_float():
         bias = node.input(2) if node.has(2) else None
-        filters = ordered(node, float_weights(node), order)
+        filters = ordered(node, node.input(1), order)
         return activated(node, node.emit(ConvOp, node.input(0), filters, bias, **form), node.activation)
     factors = Factors.of(node, 0, 1, 2)
     filters = ordered(node, factors.right, order)
     found = node.emit(ConvOp, factors.left, filters, factors.bias, to=factors.accumulator, **form)
     return rescaled(node, found, factors.scales, node.activation, factors.rounding)
-
-
-def ordered(node: TfliteNode, value: SSAValue, order: Sequence[int]) -> SSAValue:
-    """Filters with their axes in an order."""
-    is_sorted = list(order) == sorted(order)
-    return value if is_sorted else node.emit(TransposeOp, value, permutation=order)
 
 
 @tflite_operator("TRANSPOSE_CONV")
@@ -83,7 +81,7 @@ def transpose_conv(node: TfliteNode) -> SSAValue:
         "output_padding": [max(0, -item) for item in behind],
     }
     if node.is_float(2):
-        bias, filters = node.input(3) if node.has(3) else None, ordered(node, float_weights(node), (3, 1, 2, 0))
+        bias, filters = node.input(3) if node.has(3) else None, ordered(node, node.input(1), (3, 1, 2, 0))
         return activated(node, node.emit(ConvTransposeOp, node.input(2), filters, bias, **form), node.activation)
     factors = Factors.of(node, 2, 1, 3)
     value, filters = (factors.widened(node, position) for position in (2, 1))
@@ -94,6 +92,9 @@ def transpose_conv(node: TfliteNode) -> SSAValue:
 WEIGHTS_FIELD = 1
 """The field of the options of FULLY_CONNECTED that has the order of weights, which is 0 for [O, K]."""
 
+ASYMMETRIC_FIELD = 3
+"""The field that says whether rows of floats get a zero point before they are multiplied with weights of integers."""
+
 
 @tflite_operator("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> SSAValue:
@@ -103,16 +104,20 @@ def fully_connected(node: TfliteNode) -> SSAValue:
     if node.options.number(WEIGHTS_FIELD, "b"):
         raise node.unsupported("weights in another order are not supported")
     depth = node.shape(1)[1]
-    if node.is_float():
-        bias = node.input(2) if node.has(2) else None
-        product = node.emit(MatMulOp, _rows(node, node.input(0), depth), float_weights(node), bias, transpose_right=True)
+    if node.is_float() and not node.is_float(1):
+        rows = _rows(node, node.input(0), depth)
+        product = hybrid_product(node, rows, 1, bool(node.options.number(ASYMMETRIC_FIELD, "?")))
+        found = activated(node, node.emit(AddOp, product, node.input(2)) if node.has(2) else product, node.activation)
+    elif node.is_float():
+        bias, rows = node.input(2) if node.has(2) else None, _rows(node, node.input(0), depth)
+        product = node.emit(MatMulOp, rows, node.input(1), bias, transpose_right=True)
         found = activated(node, product, node.activation)
     else:
         factors = Factors.of(node, 0, 1, 2)
         rows = _rows(node, factors.left, depth)
         form = {"transpose_right": True, "to": factors.accumulator}
         product = node.emit(MatMulOp, rows, factors.right, factors.bias, **form)
-        rounding = "once" if node.tensor(0).dtype == "int8" else factors.rounding
+        rounding = "once" if node.tensor(0).dtype == "int8" or factors.has_short_bias else factors.rounding
         found = rescaled(node, product, factors.scales, node.activation, rounding)
     return node.emit(ReshapeOp, found, shape=node.output().shape)
 
