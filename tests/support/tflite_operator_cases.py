@@ -11,6 +11,7 @@ from tflite_image_cases import ImageCases
 from tflite_integer_cases import IntegerCases
 from tflite_product_cases import ProductCases
 from tflite_random_tensors import INTEGERS, Found, RandomTensors, SingleOperator, single_operator
+from tflite_recurrent_cases import RecurrentCases
 
 ACTIVATIONS = (0, 1, 2, 3)
 """None, ReLU, a range of -1 to 1, ReLU6."""
@@ -141,7 +142,7 @@ def single_operators(seed: int) -> Iterator[SingleOperator]:
     cases = _Cases(seed)
     families = [cases.functions(), cases.pairs(), cases.scales(), cases.parts(), cases.shifts()]
     families += [found for dtype in ("float32", *INTEGERS) for found in (cases.images(dtype), cases.rows(dtype))]
-    for kind in (ArrangementCases, IntegerCases, ImageCases, ProductCases):
+    for kind in (ArrangementCases, IntegerCases, ImageCases, ProductCases, RecurrentCases):
         families += kind(seed).families()
     for family in families:
         for found in family:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_integer
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import Shape, element_of
@@ -65,7 +66,8 @@ class GraphValues:
 
     def is_known(self, number: int) -> bool:
         """Whether a tensor has a value."""
-        return number in self.values or number in self.handles or self.tensors[number].values is not None
+        item = self.tensors[number]
+        return number in self.values or number in self.handles or item.values is not None or item.is_variable
 
 
 class TfliteNode(NodeBuilder):
@@ -172,6 +174,21 @@ class TfliteNode(NodeBuilder):
     def is_float(self, position: int = 0) -> bool:
         """Whether an operand is of f32."""
         return self.tensor(position).dtype == "float32"
+
+    def state(self, position: int) -> SSAValue:
+        """The value of an operand that is kept from call to call, which is 0 at first."""
+        tensor = self.tensor(position)
+        if not tensor.is_variable:
+            raise self.unsupported(f"operand {position} is no state")
+        if tensor.name not in self.graph.variables.initial:
+            zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
+            self.graph.variables.initial[tensor.name] = np.full(tensor.shape, zero, tensor.dtype)
+        return self.graph.variables.read(tensor.name)
+
+    def keep(self, position: int, value: SSAValue) -> None:
+        """Give an operand that is kept from call to call its value for the next call."""
+        shaped = self.emit(ReshapeOp, value, shape=self.shape(position))
+        self.graph.variables.assign(self.tensor(position).name, shaped)
 
     # Quantized values
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.frontends.tflite.node import TfliteNode
-from glow_mlir.frontends.tflite.operators.rescaling import SHORT, centred
+from glow_mlir.frontends.tflite.operators.rescaling import EXACT, SHORT, centred
 from glow_mlir.support.dataclass import dataclass
 
 PAIRS = {
@@ -37,8 +37,6 @@ class Factors:
     accumulator: Attribute
     scales: np.ndarray
     rounding: str
-    has_short_bias: bool = False
-    """Whether sums of values of 16 bits have 32 bits because the bias has."""
 
     @staticmethod
     def of(node: TfliteNode, left: int, right: int, bias: int | None) -> Factors:
@@ -64,7 +62,9 @@ class Factors:
         own, other = (node.cast(node.input(position), element) for position in (left, right))
         added = None if added is None else node.cast(added, accumulator)
         rounding = "twice" if has_short_bias else SHORT
-        return Factors(own, other, added, accumulator, _scales(node, left, right), rounding, has_short_bias)
+        if node.kind == "FULLY_CONNECTED":
+            rounding = "once" if accumulator == i32 else EXACT
+        return Factors(own, other, added, accumulator, _scales(node, left, right, has_short_bias), rounding)
 
     def widened(self, node: TfliteNode, position: int) -> SSAValue:
         """A factor less its zero point, in the type of sums."""
@@ -96,17 +96,19 @@ def _largest(node: TfliteNode, right: int, bias: int | None) -> int:
     return int((sums + (0 if added is None else np.abs(added.astype(np.int64)))).max(initial=0))
 
 
-def _scales(node: TfliteNode, left: int, right: int) -> np.ndarray:
+def _scales(node: TfliteNode, left: int, right: int, has_short_bias: bool = False) -> np.ndarray:
     """
     The factors [1 or O] of f64 from sums to quantized values of the result.
 
-    The product of single scales is rounded to f32, but for CONV_2D and DEPTHWISE_CONV_2D of signed values.
+    The product of single scales is rounded to f32, but for convolutions of signed values, and for FULLY_CONNECTED of
+    values of 16 bits without a bias of 32.
     """
     scales = [node.quantization(item).scales for item in (node.tensor(left), node.tensor(right), node.output())]
     if not scales[2].all():
         raise node.unsupported("the result has the scale 0")
     is_convolution = node.kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
-    if len(scales[1]) > 1 or (is_convolution and node.tensor(left).dtype != "uint8"):
+    is_short = node.kind == "FULLY_CONNECTED" and node.tensor(left).dtype == "int16" and not has_short_bias
+    if len(scales[1]) > 1 or is_short or (is_convolution and node.tensor(left).dtype != "uint8"):
         left_scale, right_scale, out = (item.astype(np.float64) for item in scales)
         return left_scale * right_scale / out
     return (scales[0] * scales[1]).astype(np.float64) / scales[2].astype(np.float64)

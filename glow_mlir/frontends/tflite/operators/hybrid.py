@@ -14,7 +14,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     ClipOp,
     DivOp,
-    GreaterOrEqualOp,
     GreaterOp,
     LessOp,
     MaxOp,
@@ -23,24 +22,14 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, NegOp
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp
-from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.tflite.node import TfliteNode
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.factors import ordered
+from glow_mlir.frontends.tflite.operators.rescaling import rounded_away
 from glow_mlir.support.dataclass import dataclass
-
-
-def rounded_away(node: TfliteNode, value: SSAValue) -> SSAValue:
-    """Floats with halves rounded away from zero."""
-    size = node.emit(AbsOp, value)
-    below = node.emit(FLOAT_FUNCTIONS["floor"], size)
-    is_half = node.emit(GreaterOrEqualOp, node.emit(SubOp, size, below), node.splat(0.5, value))
-    whole = node.emit(AddOp, below, node.cast(is_half, element_of(value)))
-    is_negative = node.emit(LessOp, value, node.splat(0, value))
-    return node.emit(WhereOp, is_negative, node.emit(NegOp, whole), whole)
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def fully_connected(node: TfliteNode) -> SSAValue:
         rows = _rows(node, factors.left, depth)
         form = {"transpose_right": True, "to": factors.accumulator}
         product = node.emit(MatMulOp, rows, factors.right, factors.bias, **form)
-        rounding = "once" if node.tensor(0).dtype == "int8" or factors.has_short_bias else factors.rounding
+        rounding = "once" if node.tensor(0).dtype == "int8" else factors.rounding
         found = rescaled(node, product, factors.scales, node.activation, rounding)
     return node.emit(ReshapeOp, found, shape=node.output().shape)
 

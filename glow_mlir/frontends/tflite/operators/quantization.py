@@ -11,8 +11,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.hybrid import rounded_away
-from glow_mlir.frontends.tflite.operators.rescaling import centred, rescaled
+from glow_mlir.frontends.tflite.operators.rescaling import centred, rescaled, rounded_away
 
 
 @tflite_operator("DEQUANTIZE")

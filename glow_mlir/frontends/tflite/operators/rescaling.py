@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f64, i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MulOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    ClipOp,
+    GreaterOrEqualOp,
+    LessOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, CastOp, NegOp
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.tflite.node import TfliteNode
 
 BITS = 31
 """The fraction bits of a multiplier."""
 
 SHORT = "short"
-"""The rounding of sums of 64 bits."""
+"""The rounding of sums of 64 bits with multipliers of 16 bits."""
+
+EXACT = "exact"
+"""The rounding of sums of 64 bits in f64."""
 
 
 def quantized_multipliers(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,9 +92,11 @@ def rescaled(
     """
     Integers times factors, one or one for each index of the last axis, as those of the node's result.
 
-    `rounding` is that of `glow_high.integer_rescale`, or `short`: once, with multipliers of 16 bits, as TensorFlow Lite
-    has it for sums of 64 bits.
+    `rounding` is that of `glow_high.integer_rescale`, or one for sums of 64 bits: `short` is once, with multipliers of
+    16 bits, and `exact` computes in f64, with halves rounded away from zero.
     """
+    if rounding == EXACT:
+        return _exactly_rescaled(node, value, factors, activation)
     multipliers, shifts = quantized_multipliers(factors)
     if rounding == SHORT:
         multipliers, shifts = np.minimum((multipliers.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF), shifts - 16
@@ -94,6 +108,24 @@ def rescaled(
     ]
     to, word = node.type_of(node.output(), activation), "once" if rounding == SHORT else rounding
     return node.stored(node.emit(IntegerRescaleOp, value, *operands, to=to, rounding=word))
+
+
+def _exactly_rescaled(node: TfliteNode, value: SSAValue, factors: np.ndarray, activation: str) -> SSAValue:
+    to, zero = node.type_of(node.output(), activation), int(node.quantization(node.output()).zero_points[0])
+    scaled = node.emit(MulOp, node.cast(value, f64), node.constant(factors, f"{node.name}.factors"))
+    moved = node.emit(AddOp, rounded_away(node, scaled), node.splat(zero, f64))
+    clipped = node.emit(ClipOp, moved, *(node.splat(limit.data, f64) for limit in (to.least, to.most)))
+    return node.cast(clipped, ELEMENT_TYPES[node.output().dtype])
+
+
+def rounded_away(node: TfliteNode, value: SSAValue) -> SSAValue:
+    """Floats with halves rounded away from zero."""
+    size = node.emit(AbsOp, value)
+    below = node.emit(FLOAT_FUNCTIONS["floor"], size)
+    is_half = node.emit(GreaterOrEqualOp, node.emit(SubOp, size, below), node.splat(0.5, value))
+    whole = node.emit(AddOp, below, node.cast(is_half, element_of(value)))
+    is_negative = node.emit(LessOp, value, node.splat(0, value))
+    return node.emit(WhereOp, is_negative, node.emit(NegOp, whole), whole)
 
 
 def centred(node: TfliteNode, position: int) -> SSAValue:
