@@ -13,8 +13,8 @@ from glow_mlir.support.dataclass import dataclass
 INTEGERS = ("int8", "uint8")
 
 Found = (
-    tuple[str, list[TensorCase], dict[int, Any] | None]
-    | tuple[str, list[TensorCase], dict[int, Any] | None, int]
+    tuple[str, list[TensorCase | None], dict[int, Any] | None]
+    | tuple[str, list[TensorCase | None], dict[int, Any] | None, int]
 )
 """An operator, its tensors with the results last, its options, and the number of results if there are several."""
 
@@ -81,14 +81,21 @@ class RandomTensors:
 
 
 def single_operator(found: Found) -> SingleOperator:
-    """The model of an operator."""
-    kind, tensors, options, count = (*found, 1) if len(found) == 3 else found
-    numbers = range(len(tensors))
+    """The model of an operator; an operand that is `None` is left out."""
+    kind, listed, options, count = (*found, 1) if len(found) == 3 else found
+    tensors = [item for item in listed if item is not None]
+    free = iter(range(len(tensors)))
+    numbers = [-1 if item is None else next(free) for item in listed]
     given = [
-        number for number in numbers[:-count] if tensors[number].values is None and not tensors[number].is_variable
+        number
+        for number in numbers[:-count]
+        if number >= 0 and tensors[number].values is None and not tensors[number].is_variable
     ]
-    data = tflite_model(
-        tensors, [OperatorCase(kind, numbers[:-count], numbers[-count:], options)], given, numbers[-count:]
-    )
-    types = " ".join(dict.fromkeys(item.dtype for item in (*tensors[:2], tensors[-1])))
+    inner = ()
+    if kind == "UNIDIRECTIONAL_SEQUENCE_LSTM" and tensors[0].dtype == "int8":
+        inner = tuple(range(len(tensors), len(tensors) + 5))
+        tensors += [*[TensorCase((1,), "int16", scales=[2.0**-12], zeros=[0])] * 4, tensors[numbers[-1]]]
+    operator = OperatorCase(kind, numbers[:-count], numbers[-count:], options, inner)
+    data = tflite_model(tensors, [operator], given, numbers[-count:])
+    types = " ".join(dict.fromkeys(item.dtype for item in (*tensors[:2], tensors[numbers[-1]])))
     return SingleOperator(f"{kind} of {types}", data, [tensors[item] for item in given], kind in POSITIVE)

@@ -20,7 +20,7 @@ from glow_mlir.frontends.tflite.variables import Variables
 
 FAMILIES = (
     "activations arrangement creation data_movement elementwise indexing lookups normalization pools products "
-    "quantization reductions resizing slices state svdf"
+    "quantization reductions resizing slices state svdf lstm"
 ).split()
 """The modules with importers of operators."""
 
