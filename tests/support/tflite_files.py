@@ -126,57 +126,124 @@ class TensorCase:
     scales: Sequence[float] = ()
     zeros: Sequence[int] = ()
     axis: int = 0
+    free: Sequence[int] = ()
+    """The axes that are free in the signature of the shape."""
     bounds: tuple[float, float] | None = None
     is_variable: bool = False
 
 
 @dataclass(frozen=True)
 class OperatorCase:
-    """An operator: numbers of its tensors, and the fields of its options."""
+    """
+    An operator: numbers of its tensors, and the fields of its options.
+
+    The kind of a custom one is `CUSTOM NAME`, and its options are bytes.
+    """
 
     kind: str
     inputs: Sequence[int]
     outputs: Sequence[int]
     options: Fields | None = None
+    custom: bytes = b""
     intermediates: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class GraphCase:
+    """A graph: its tensors and operators, and the numbers of the tensors that are inputs and outputs."""
+
+    tensors: Sequence[TensorCase]
+    operators: Sequence[OperatorCase]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+
+
+@dataclass(frozen=True)
+class SignatureCase:
+    """A signature of a graph: names of inputs and of outputs, by the number of the tensor."""
+
+    key: str
+    graph: int
+    inputs: Mapping[int, str]
+    outputs: Mapping[int, str]
+
+    def fields(self) -> Fields:
+        """Its table."""
+        maps = [[{0: name, 1: ("I", number)} for number, name in own.items()] for own in (self.inputs, self.outputs)]
+        return {0: maps[0], 1: maps[1], 2: self.key, 4: ("I", self.graph)}
 
 
 def tflite_model(
     tensors: Sequence[TensorCase], operators: Sequence[OperatorCase], inputs: Sequence[int], outputs: Sequence[int]
 ) -> bytes:
     """The bytes of a model with one graph; tensor N is called tN."""
-    kinds = list(dict.fromkeys(item.kind for item in operators))
+    return tflite_file([GraphCase(tensors, operators, inputs, outputs)])
+
+
+def tflite_file(
+    graphs: Sequence[GraphCase],
+    signatures: Sequence[SignatureCase] = (),
+    metadata: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """The bytes of a model; tensor N of each graph is called tN."""
+    kinds = list(dict.fromkeys(item.kind for graph in graphs for item in graph.operators))
     buffers: list[Fields] = [{}]
     described: list[Fields] = []
-    for number, item in enumerate(tensors):
-        own: dict[int, Any] = {0: np.array(item.shape, np.int32), 1: ("b", NUMBERS[item.dtype]), 3: f"t{number}"}
-        if item.values is not None:
-            own[2] = ("I", len(buffers))
-            buffers.append({0: np.frombuffer(item.values.tobytes(), np.uint8)})
-        if item.is_variable:
-            own[5] = ("?", True)
-        if item.scales:
-            zeros = np.array(item.zeros or [0] * len(item.scales), np.int64)
-            own[4] = {2: np.array(item.scales, np.float32), 3: zeros, 6: ("i", item.axis)}
-        described.append(own)
-    listed: list[Fields] = []
-    for operator in operators:
-        fields: dict[int, Any] = {
-            0: ("I", kinds.index(operator.kind)),
-            1: np.array(operator.inputs, np.int32),
-            2: np.array(operator.outputs, np.int32),
+    for name, content in (metadata or {}).items():
+        described.append({0: name, 1: ("I", len(buffers))})
+        buffers.append({0: np.frombuffer(content, np.uint8)})
+    listed = [
+        {
+            0: [_tensor(item, number, buffers) for number, item in enumerate(graph.tensors)],
+            1: np.array(graph.inputs, np.int32),
+            2: np.array(graph.outputs, np.int32),
+            3: [_operator(item, kinds) for item in graph.operators],
+            4: "main",
         }
-        if operator.options is not None:
-            fields |= {3: ("B", OPTIONS[operator.kind]), 4: operator.options}
-        if operator.intermediates:
-            fields[8] = np.array(operator.intermediates, np.int32)
-        listed.append(fields)
-    graph = {0: described, 1: np.array(inputs, np.int32), 2: np.array(outputs, np.int32), 3: listed, 4: "main"}
-    codes = [_code(kind) for kind in kinds]
-    return flatbuffer({0: ("I", 3), 1: codes, 2: [graph], 3: "of a test", 4: buffers})
+        for graph in graphs
+    ]
+    root: dict[int, Any] = {0: ("I", 3), 1: [_code(kind) for kind in kinds], 2: listed, 3: "of a test", 4: buffers}
+    if described:
+        root[6] = described
+    if signatures:
+        root[7] = [item.fields() for item in signatures]
+    return flatbuffer(root)
+
+
+def _tensor(item: TensorCase, number: int, buffers: list[Fields]) -> Fields:
+    """The table of a tensor; the values of a constant go to the buffers."""
+    own: dict[int, Any] = {0: np.array(item.shape, np.int32), 1: ("b", NUMBERS[item.dtype]), 3: f"t{number}"}
+    if item.values is not None:
+        own[2] = ("I", len(buffers))
+        buffers.append({0: np.frombuffer(item.values.tobytes(), np.uint8)})
+    if item.is_variable:
+        own[5] = ("?", True)
+    if item.scales:
+        zeros = np.array(item.zeros or [0] * len(item.scales), np.int64)
+        own[4] = {2: np.array(item.scales, np.float32), 3: zeros, 6: ("i", item.axis)}
+    if item.free:
+        own[7] = np.array([-1 if axis in item.free else size for axis, size in enumerate(item.shape)], np.int32)
+    return own
+
+
+def _operator(item: OperatorCase, kinds: Sequence[str]) -> Fields:
+    fields: dict[int, Any] = {
+        0: ("I", kinds.index(item.kind)),
+        1: np.array(item.inputs, np.int32),
+        2: np.array(item.outputs, np.int32),
+    }
+    if item.options is not None:
+        fields |= {3: ("B", OPTIONS[item.kind]), 4: item.options}
+    if item.intermediates:
+        fields[8] = np.array(item.intermediates, np.int32)
+    if item.custom:
+        fields[5] = np.frombuffer(item.custom, np.uint8)
+    return fields
 
 
 def _code(kind: str) -> Fields:
-    """The table of a kind of operator."""
-    number = BUILTINS.index(kind)
-    return {0: ("b", min(number, 127)), 2: ("i", VERSIONS.get(kind, 1)), 3: ("i", number)}
+    """The table of a kind of operators."""
+    builtin, _, name = kind.partition(" ")
+    number = BUILTINS.index(builtin)
+    fields: dict[int, Any] = {0: ("b", min(number, 127)), 3: ("i", number), 2: ("i", VERSIONS.get(kind, 1))}
+    return fields | ({1: name} if name else {})

@@ -68,7 +68,7 @@ class ImageCases(RandomTensors):
                 yield kind, [own, along, self.alike(own, folded)], options
             if dtype.endswith(("32", "64")):
                 yield "REDUCE_PROD", [own, along, self.alike(own, folded)], options
-            if dtype != "int16":
+            if not dtype.startswith("int") or len(dtype) == 5:
                 summed = self.tensor(folded, dtype)
                 if summed.scales:
                     summed = TensorCase(folded, dtype, scales=[summed.scales[0] * 20], zeros=summed.zeros)

@@ -95,7 +95,7 @@ def single_operator(found: Found) -> SingleOperator:
     if kind == "UNIDIRECTIONAL_SEQUENCE_LSTM" and tensors[0].dtype == "int8":
         inner = tuple(range(len(tensors), len(tensors) + 5))
         tensors += [*[TensorCase((1,), "int16", scales=[2.0**-12], zeros=[0])] * 4, tensors[numbers[-1]]]
-    operator = OperatorCase(kind, numbers[:-count], numbers[-count:], options, inner)
+    operator = OperatorCase(kind, numbers[:-count], numbers[-count:], options, intermediates=inner)
     data = tflite_model(tensors, [operator], given, numbers[-count:])
     types = " ".join(dict.fromkeys(item.dtype for item in (*tensors[:2], tensors[numbers[-1]])))
     return SingleOperator(f"{kind} of {types}", data, [tensors[item] for item in given], kind in POSITIVE)

@@ -83,8 +83,6 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Table | None
-    intermediates: tuple[int, ...] = ()
-    """The numbers of tensors that have the scales of values inside the operator."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +185,8 @@ class _Reader:
         shape = tuple(table.array(0, "<i4").tolist())
         if len(shape) > MAX_AXES or min(shape, default=0) < 0:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
-        values = self._values(table, name, shape, TYPES[kind])
-        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), bool(table.number(5, "?")))
+        values, is_variable = self._values(table, name, shape, TYPES[kind]), bool(table.number(5, "?"))
+        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), is_variable=is_variable)
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
         """The numbers of a constant; tensors without elements are constants."""
@@ -221,10 +219,10 @@ class _Reader:
         number = table.number(0, "I")
         if number >= len(self._kinds):
             raise self._buffer.error(f"{table.role} has the kind {number} of {len(self._kinds)}")
-        inputs, outputs, inner = (self._numbers(table, field_, tensors) for field_ in (1, 2, 8))
+        inputs, outputs = (self._numbers(table, field_, tensors) for field_ in (1, 2))
         name = next((tensors[item].name for item in outputs if item >= 0), "") or f"{self._kinds[number]}:{position}"
         options = table.table(4, f"the options of {name}") or table.table(12, f"the options of {name}")
-        return Operator(self._kinds[number], name, inputs, outputs, options, inner)
+        return Operator(self._kinds[number], name, inputs, outputs, options)
 
     def _signature(self, table: Table, subgraphs: Sequence[Subgraph]) -> Signature:
         number = table.number(4, "I")

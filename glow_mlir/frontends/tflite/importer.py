@@ -9,17 +9,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
-from glow_mlir.dialects.shapes import sizes_of, tensor
+from glow_mlir.dialects.shapes import tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
-from glow_mlir.frontends.tflite.file import OTHER_TYPES, Operator, Subgraph, Tensor, TfliteFile
+from glow_mlir.frontends.tflite.file import OTHER_TYPES, Subgraph, Tensor, TfliteFile
 from glow_mlir.frontends.tflite.names import names_of
-from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, TfliteNode
+from glow_mlir.frontends.tflite.node import GraphValues
+from glow_mlir.frontends.tflite.subgraphs import import_operator
 from glow_mlir.frontends.tflite.variables import Variables
 
 FAMILIES = (
-    "activations arrangement creation data_movement elementwise indexing lookups normalization pools products "
+    "activations arrangement control_flow creation data_movement elementwise indexing lookups normalization pools products "
     "quantization reductions resizing slices state svdf lstm"
 ).split()
 """The modules with importers of operators."""
@@ -60,7 +61,7 @@ class _GraphImport:
         values.update({number: given[name] for number, name in self._inputs})
         for operator in self._graph.operators:
             with self._builder.node_errors(operator.kind, operator.name):
-                self._import(operator)
+                import_operator(self._values, operator)
         self._builder.problems.raise_all()
         self._values.variables.save()
         for number, name in (*self._outputs, *((number, f"tensor {number}") for number in others)):
@@ -75,20 +76,6 @@ class _GraphImport:
         if number not in values:
             raise ModelError(f"output '{name}' is computed by no operator", hint="the file is cut off")
         return values[number]
-
-    def _import(self, operator: Operator) -> None:
-        importer = IMPORTERS.get(operator.kind)
-        if importer is None:
-            raise UnsupportedError(f"operator {operator.kind} is not supported", node=operator.name)
-        if any(number >= 0 and not self._values.is_known(number) for number in operator.inputs):
-            return  # An operator in front of it is not supported, and named.
-        found = importer(TfliteNode(self._values, operator))
-        results = [] if found is None else [found] if isinstance(found, SSAValue) else found
-        for number, result in zip(operator.outputs, results, strict=False):
-            if sizes_of(result) != self._graph.tensors[number].shape:
-                reason = f"a result has the shape {sizes_of(result)}, not {self._graph.tensors[number].shape}"
-                raise ModelError(f"{operator.kind}: {reason}", node=operator.name)
-            self._values.values[number] = result
 
 
 def _dtype(item: Tensor, role: str) -> str:

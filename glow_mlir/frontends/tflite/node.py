@@ -63,11 +63,23 @@ class GraphValues:
     variables: Variables
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     handles: dict[int, str] = field(default_factory=dict[int, str])
+    calls: tuple[int, ...] = (0,)
+    """The numbers of the graphs that are being emitted, the innermost one last."""
 
     def is_known(self, number: int) -> bool:
         """Whether a tensor has a value."""
         item = self.tensors[number]
         return number in self.values or number in self.handles or item.values is not None or item.is_variable
+
+
+    def value(self, number: int, node: NodeBuilder) -> SSAValue:
+        """The value of a tensor, which may be a constant; raises `UnsupportedError` if it has none."""
+        tensor = self.tensors[number]
+        if number not in self.values:
+            if tensor.values is None:
+                raise node.unsupported(f"'{tensor.name}' has no value")
+            self.values[number] = node.constant(tensor.values, tensor.name)
+        return self.values[number]
 
 
 class TfliteNode(NodeBuilder):
@@ -156,13 +168,8 @@ class TfliteNode(NodeBuilder):
 
     def input(self, position: int) -> SSAValue:
         """The value of an operand: for quantized tensors, the integers."""
-        tensor = self.tensor(position)
-        number = self.operator.inputs[position]
-        if number not in self.graph.values:
-            if tensor.values is None:
-                raise self.unsupported(f"operand {position}, '{tensor.name}', has no value")
-            self.graph.values[number] = self.constant(tensor.values, tensor.name)
-        return self.graph.values[number]
+        self.tensor(position)
+        return self.graph.value(self.operator.inputs[position], self)
 
     def known(self, position: int, role: str) -> np.ndarray:
         """The values of a constant operand."""
@@ -170,6 +177,13 @@ class TfliteNode(NodeBuilder):
         if found is None:
             raise self.unsupported(f"{role} is not a constant")
         return found
+
+    def whole(self, position: int, role: str) -> int:
+        """The integer that a constant operand of one element is."""
+        found = self.known(position, role)
+        if found.size != 1 or found.dtype.kind not in "iu":
+            raise self.unsupported(f"{role} is of {found.dtype.name} and shape {list(found.shape)}, no integer")
+        return int(found.item())
 
     def is_float(self, position: int = 0) -> bool:
         """Whether an operand is of f32."""

@@ -51,6 +51,8 @@ def range_(node: TfliteNode) -> SSAValue:
 @tflite_operator("BROADCAST_ARGS")
 def broadcast_args(node: TfliteNode) -> SSAValue:
     """The shape to which two shapes, vectors of integers, broadcast."""
+    if any(len(node.shape(position)) != 1 for position in range(2)):
+        raise node.unsupported(f"of {list(node.shape(0))} and {list(node.shape(1))}, which are no vectors")
     longest = max(node.shape(0)[0], node.shape(1)[0])
     shapes: list[SSAValue] = []
     for position in range(2):

@@ -89,7 +89,7 @@ def _updated(node: TfliteNode, value: SSAValue, update: SSAValue, starts: Sequen
 @tflite_operator("ONE_HOT")
 def one_hot(node: TfliteNode) -> SSAValue:
     """A new axis with one value at the index and another one elsewhere."""
-    shape, depth = node.shape(0), int(node.known(1, "the depth").item())
+    shape, depth = node.shape(0), node.whole(1, "the depth")
     node.check_size(*shape, depth)
     axis = normalize_axis(node.options.number(0, "i"), len(shape) + 1)
     count = len(shape) - axis
@@ -103,6 +103,6 @@ def one_hot(node: TfliteNode) -> SSAValue:
 @tflite_operator("TOPK_V2")
 def top_k(node: TfliteNode) -> Sequence[SSAValue]:
     """The largest elements of rows, in order, and their indices."""
-    count = int(node.known(1, "the number of elements").item())
+    count = node.whole(1, "the number of elements")
     values, indices = node.emit_all(TopKOp, node.input(0), k=count, axis=-1)
     return values, node.emit(CastOp, indices, to=i32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, MaxOp, MulOp
@@ -49,6 +48,6 @@ def local_response(node: TfliteNode) -> SSAValue:
 @tflite_operator("CUMSUM")
 def running_sum(node: TfliteNode) -> SSAValue:
     """The sum of all elements up to each one along an axis."""
-    axis = normalize_axis(int(np.asarray(node.known(1, "the axis")).item()), len(node.shape(0)))
+    axis = normalize_axis(node.whole(1, "the axis"), len(node.shape(0)))
     flags = {"exclusive": bool(node.options.number(0, "?")), "reverse": bool(node.options.number(1, "?"))}
     return node.emit(CumSumOp, node.input(0), axis=axis, **flags)

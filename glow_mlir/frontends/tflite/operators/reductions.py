@@ -90,7 +90,7 @@ def _integer_mean(node: TfliteNode, axes: Shape) -> SSAValue:
 @tflite_operator("ARG_MAX", "ARG_MIN")
 def position(node: TfliteNode) -> SSAValue:
     """The index of the largest or the smallest element along an axis."""
-    axis = int(node.known(1, "the axis").item())
+    axis = node.whole(1, "the axis")
     operator = {"ARG_MAX": ArgMaxOp, "ARG_MIN": ArgMinOp}[node.kind]
     found = node.emit(operator, node.input(0), axis=axis, keepdims=False)
     return node.emit(CastOp, found, to=i32) if node.output().dtype == "int32" else found

@@ -70,7 +70,7 @@ def split(node: TfliteNode) -> Sequence[SSAValue]:
     """Parts along an axis, one for each result."""
     value, axis = (1, 0) if node.kind == "SPLIT" else (0, 2)
     whole = node.shape(value)
-    along = normalize_axis(int(node.known(axis, "the axis").item()), len(whole))
+    along = normalize_axis(node.whole(axis, "the axis"), len(whole))
     parts: list[SSAValue] = []
     begin = 0
     for position in range(len(node.operator.outputs)):
