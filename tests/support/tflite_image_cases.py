@@ -41,6 +41,15 @@ class ImageCases(RandomTensors):
         value = TensorCase(shape)
         yield "L2_NORMALIZATION", [value, value], {0: ("b", 0)}
         yield "LOG_SOFTMAX", [value, value], {}
+        for own, out in (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16")):
+            scale, zero = 1 / 256, np.iinfo(out).min
+            if out == "int16":
+                scale, zero = (1 / 32768, 0) if own == "int16" else (1 / 65536, -32768)
+            beta = float(np.float32(self.random.uniform(0.5, 2)))
+            operand = self.tensor((3, self.whole(1, 30)), own)
+            if own == "int16":
+                operand = TensorCase(operand.shape, own, scales=[operand.scales[0] / 100], zeros=[0])
+            yield "SOFTMAX", [operand, TensorCase(operand.shape, out, scales=[scale], zeros=[zero])], {0: ("f", beta)}
         numbers = {0: ("i", self.whole(1, 3)), 1: ("f", 1.5), 2: ("f", 0.3), 3: ("f", 0.75)}
         yield "LOCAL_RESPONSE_NORMALIZATION", [TensorCase((1, 2, 2, 7))] * 2, numbers
         for dtype in ("float32", "int32", "int64"):

@@ -52,11 +52,14 @@ class IntegerCases(RandomTensors):
             if dtype == "int16":
                 out = TensorCase(shape, "int16", scales=[1 / 32768], zeros=[0])
                 yield "TANH", [power, out], None
+            for approximate in (False, True):
+                yield "GELU", [signed, self.tensor(shape, dtype)], {0: ("?", approximate)}
             if dtype == "uint8":
                 continue
             yield "EXP", [signed, self.tensor(shape, dtype)], None
             for kind in ("LOG", "SQRT", "RSQRT"):
                 yield kind, [positive, self.tensor(shape, dtype)], None
+            yield "NEG", [signed, signed], {}
             if dtype == "int8":
                 yield "ELU", [signed, self.tensor(shape, dtype)], None
         for dtype in ("int8", "uint8"):

@@ -21,7 +21,7 @@ from glow_mlir.frontends.tflite.variables import Variables
 
 FAMILIES = (
     "activations arrangement control_flow creation data_movement elementwise indexing lookups normalization pools products "
-    "quantization reductions resizing slices state svdf lstm"
+    "quantization reductions resizing slices softmax state svdf lstm"
 ).split()
 """The modules with importers of operators."""
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.extra
 
 CALLS = 4
 
-PART = 7
+PART = 20
 """Of the cases of the first seed, one in so many is compared where time is short."""
 
 UNITS = {"UNIDIRECTIONAL_SEQUENCE_LSTM": 1}

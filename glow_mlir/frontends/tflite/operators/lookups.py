@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -44,14 +45,29 @@ def unary(node: TfliteNode) -> SSAValue:
     operator, function = FUNCTIONS[node.kind]
     if not node.is_quantized():
         return node.emit(operator, node.input(0))
+    if node.kind in ("LOGISTIC", "TANH") and node.tensor(0).dtype == "int16":
+        return sigmoid_of_table(node)
+    return _of_table(node, _logarithm(node) if node.kind == "LOG" else function)
+
+
+def _of_table(node: TfliteNode, function: Function | None) -> SSAValue:
+    """A function of quantized values by a table of 256 results, or by lines between 513."""
     dtype = node.tensor(0).dtype
-    if node.kind == "LOG":
-        function = _logarithm(node)
     if function is None or node.output().dtype != dtype or dtype not in ("int8", "uint8", "int16"):
         raise node.unsupported(f"of {dtype} is not supported")
-    if dtype != "int16":
-        return looked_up(node, table_of(node, function, np.dtype(dtype)))
-    return sigmoid_of_table(node) if node.kind in ("LOGISTIC", "TANH") else interpolated(node, function)
+    if dtype == "int16":
+        return interpolated(node, function)
+    return looked_up(node, table_of(node, function, np.dtype(dtype)))
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """x · Φ(x)."""
+    return 0.5 * x * np.array([1 + math.erf(item) for item in (x * math.sqrt(0.5)).tolist()])
+
+
+def _gelu_by_tanh(x: np.ndarray) -> np.ndarray:
+    """An approximation of x · Φ(x)."""
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 def looked_up(node: TfliteNode, table: np.ndarray) -> SSAValue:
@@ -71,9 +87,9 @@ def _logarithm(node: TfliteNode) -> Function:
 @tflite_operator("GELU")
 def gelu(node: TfliteNode) -> SSAValue:
     """x · Φ(x), or its approximation by the hyperbolic tangent."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
     is_approximate = bool(node.options.number(0, "?"))
+    if node.is_quantized():
+        return _of_table(node, _gelu_by_tanh if is_approximate else _gelu)
     return node.emit(GeluOp, node.input(0), approximate="tanh" if is_approximate else "none")
 
 
@@ -97,9 +113,7 @@ def absolute(node: TfliteNode) -> SSAValue:
 
 @tflite_operator("NEG")
 def negative(node: TfliteNode) -> SSAValue:
-    """-x."""
-    if node.is_quantized():
-        raise node.unsupported("of quantized values is not supported")
+    """-x; the reference takes the integers of quantized values as they are."""
     return node.emit(math_ops.NegOp, node.input(0))
 
 

@@ -92,33 +92,6 @@ def position(node: TfliteNode) -> SSAValue:
     """The index of the largest or the smallest element along an axis."""
     axis = node.whole(1, "the axis")
     operator = {"ARG_MAX": ArgMaxOp, "ARG_MIN": ArgMinOp}[node.kind]
-    found = node.emit(operator, node.input(0), axis=axis, keepdims=False)
+    value = node.cast(node.input(0), i32) if node.tensor(0).dtype == "bool" else node.input(0)
+    found = node.emit(operator, value, axis=axis, keepdims=False)
     return node.emit(CastOp, found, to=i32) if node.output().dtype == "int32" else found
-
-
-@tflite_operator("SOFTMAX")
-def softmax(node: TfliteNode) -> SSAValue:
-    """Exponentials divided by their sum along the last axis; those of 8-bit quantized values are entries of a table."""
-    beta = node.options.real(0)
-    if node.is_float():
-        scaled = node.input(0) if beta == 1 else node.emit(MulOp, node.input(0), node.splat(beta, node.input(0)))
-        return node.emit(SoftmaxOp, scaled, axis=-1)
-    if not all(node.limits(item)[1] < 256 for item in (node.tensor(0), node.output())):
-        raise node.unsupported(f"of {node.tensor(0).dtype} is not supported")
-    return _softmax_of_table(node, beta)
-
-
-def _softmax_of_table(node: TfliteNode, beta: float) -> SSAValue:
-    scale = np.float32(node.quantization(node.tensor(0)).scales[0] * np.float32(beta))
-    out = node.quantization(node.output())
-    table = np.array([math.exp(float(-scale * np.float32(255 - entry))) for entry in range(256)], np.float32)
-    wide = node.emit(CastOp, node.input(0), to=i32)
-    below = node.emit(SubOp, wide, node.emit(ReduceMaxOp, wide, axes=[-1], keepdims=True))
-    entries = node.emit(AddOp, below, node.splat(255, below))
-    powers = node.emit(GatherOp, node.constant(table, f"{node.name}.table"), entries, axis=0)
-    total = node.emit(ReduceSumOp, powers, axes=[-1], keepdims=True)
-    inverse = node.emit(DivOp, node.splat(1, f32), node.emit(MulOp, total, node.splat(float(out.scales[0]), f32)))
-    rounded = node.emit(FLOAT_FUNCTIONS["round_even"], node.emit(MulOp, powers, inverse))
-    found = node.emit(AddOp, node.emit(CastOp, rounded, to=i32), node.splat(int(out.zero_points[0]), i32))
-    clipped = node.emit(ClipOp, found, *(node.splat(limit, i32) for limit in node.limits(node.output())))
-    return node.emit(CastOp, clipped, to=element_of(node.input(0)))
