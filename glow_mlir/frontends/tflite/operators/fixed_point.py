@@ -42,6 +42,26 @@ def reciprocal(fraction: np.ndarray) -> np.ndarray:
     return saturated(found << 1)
 
 
+FACTORS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+"""e to the powers -1/4, -1/2, -1, -2, -4, -8 and -16, of Q0."""
+
+
+def exponential(values: np.ndarray, integer_bits: int) -> np.ndarray:
+    """e^x, of Q0, for x from -2^`integer_bits` to 0 with so many bits before the point."""
+    bits = 31 - integer_bits
+    quarter = 1 << (bits - 2)
+    rest = (values & (quarter - 1)) - quarter
+    x = (rest << integer_bits) + (1 << 28)
+    square = product(x, x)
+    cube, fourth = product(square, x), halved(product(square, square), 2)
+    series = halved(product(fourth + cube, 715827883) + square, 1)
+    found = 1895147668 + product(np.full_like(x, 1895147668), x + series)
+    for position, factor in enumerate(FACTORS):
+        is_set = ((rest - values) >> (bits - 2 + position)) & 1
+        found = np.where(is_set, product(found, factor), found)
+    return np.where(values == 0, LARGEST, found)
+
+
 def reciprocals(divisors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Reciprocals of divisors above 0 as multipliers and shifts: 1 / divisor = multiplier / 2^31 / 2^shift."""
     lengths = np.floor(np.log2(divisors)).astype(np.int64)

@@ -13,7 +13,6 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.glow_high.reductions import (
     ArgMaxOp,

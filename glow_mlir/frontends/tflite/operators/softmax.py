@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
@@ -13,18 +11,18 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     BitShiftOp,
     ClipOp,
-    DivOp,
     GreaterOrEqualOp,
+    MinOp,
     MulOp,
     SubOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS
-from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceSumOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.interpolation import at_lines, lines, number
-from glow_mlir.frontends.tflite.operators.rescaling import scaled_by
+from glow_mlir.frontends.tflite.operators.fixed_point import exponential, halved
+from glow_mlir.frontends.tflite.operators.interpolation import at_lines, entries, lines, number
+from glow_mlir.frontends.tflite.operators.rescaling import BITS, multiplied, quantized_multipliers, scaled_by
 
 PAIRS = (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16"))
 """The types of quantized operands and results."""
@@ -52,21 +50,57 @@ def _below_largest(node: TfliteNode) -> SSAValue:
     return node.emit(SubOp, wide, node.emit(ReduceMaxOp, wide, axes=[-1], keepdims=True))
 
 
+DIFFERENCE_BITS, SUM_BITS = 5, 12
+"""The bits before the point of distances, and of sums of powers."""
+
+
 def _of_table(node: TfliteNode, below: SSAValue, beta: float) -> SSAValue:
-    """Values of 8 bits: powers and quotients are of f32."""
-    scale = np.float32(node.quantization(node.tensor(0)).scales[0] * np.float32(beta))
-    out = node.quantization(node.output())
-    table = np.array([math.exp(float(-scale * np.float32(255 - entry))) for entry in range(256)], np.float32)
-    powers = node.emit(
-        GatherOp, node.constant(table, f"{node.name}.table"), node.emit(AddOp, below, number(node, 255)), axis=0
+    """Values of 8 bits, in fixed point: powers are entries of a table, and the reciprocal of their sum is computed."""
+    powers = _powers(node, beta)
+    rows = node.emit(AddOp, below, number(node, 255))
+    total = node.emit(ReduceSumOp, entries(node, halved(powers, SUM_BITS), rows, "shares"), axes=[-1], keepdims=True)
+    length = _length(node, total)
+    headroom = node.cast(node.emit(SubOp, number(node, 31), length), i64)
+    aligned = node.emit(BitShiftOp, node.cast(total, i64), headroom, direction="left")
+    fraction = node.cast(node.emit(SubOp, aligned, node.splat(1 << 31, i64)), i32)
+    width = np.dtype(node.output().dtype).itemsize * 8
+    shift = node.emit(AddOp, length, number(node, 31 + SUM_BITS - width))
+    inverse = _reciprocal(node, fraction)
+    whole = node.emit(
+        IntegerRescaleOp, entries(node, powers, rows, "powers"), inverse, shift, to=i32, rounding="twice"
     )
-    total = node.emit(ReduceSumOp, powers, axes=[-1], keepdims=True)
-    inverse = node.emit(DivOp, node.splat(1, f32), node.emit(MulOp, total, node.splat(float(out.scales[0]), f32)))
-    scaled = node.emit(MulOp, powers, inverse)
-    if node.output().dtype == "uint8":
-        return node.cast(node.emit(AddOp, scaled, node.splat(0.5, f32)), i32)  # The reference adds no zero point.
-    rounded = node.cast(node.emit(FLOAT_FUNCTIONS["round_even"], scaled), i32)
-    return node.emit(AddOp, rounded, number(node, int(out.zero_points[0])))
+    return node.emit(AddOp, whole, number(node, node.limits(node.output())[0]))
+
+
+def _powers(node: TfliteNode, beta: float) -> np.ndarray:
+    """The exponentials, of Q0, of the distances from -255 to 0; those of distances that are too large are 0."""
+    factor = min(float(np.float32(beta)) * node.scale(node.tensor(0)) * 2.0 ** (31 - DIFFERENCE_BITS), 2.0**31 - 1)
+    multipliers, shifts = quantized_multipliers(np.array([factor]))
+    radius = ((1 << DIFFERENCE_BITS) - 1) << (31 - DIFFERENCE_BITS)
+    distances = np.arange(-255, 1)
+    scaled = multiplied(distances, int(multipliers[0]), int(shifts[0]))
+    is_near = distances >= -(radius >> max(BITS - int(shifts[0]), 0))
+    return np.where(is_near, exponential(np.where(is_near, scaled, 0), DIFFERENCE_BITS), 0)
+
+
+def _product(node: TfliteNode, left: SSAValue, right: SSAValue | int) -> SSAValue:
+    """The high half of twice the product of integers of i32, with halves rounded up."""
+    factor = number(node, right) if isinstance(right, int) else right
+    return node.emit(IntegerRescaleOp, left, factor, number(node, 31), to=i32, rounding="twice")
+
+
+def _reciprocal(node: TfliteNode, fraction: SSAValue) -> SSAValue:
+    """1 / (1 + x), as `fixed_point.reciprocal` computes it."""
+    half = node.emit(BitShiftOp, fraction, number(node, 1), direction="right")
+    denominator = node.emit(AddOp, half, number(node, 1 << 30))
+    found = node.emit(AddOp, number(node, 1515870810), _product(node, denominator, -1010580540))
+    for _ in range(3):
+        rest = node.emit(SubOp, number(node, 1 << 29), _product(node, denominator, found))
+        step = node.emit(MulOp, _product(node, found, rest), number(node, 4))
+        found = node.emit(AddOp, found, step)
+    most = node.emit(MinOp, node.cast(found, i64), node.splat(1 << 30, i64))
+    doubled = node.emit(MinOp, node.emit(AddOp, most, most), node.splat((1 << 31) - 1, i64))
+    return node.cast(doubled, i32)
 
 
 LEAST = -10.0
