@@ -40,6 +40,10 @@ class ImageCases(RandomTensors):
         shape = self.shape(3)
         value = TensorCase(shape)
         yield "L2_NORMALIZATION", [value, value], {0: ("b", 0)}
+        for dtype in ("int8", "uint8"):
+            own = self.tensor(shape, dtype)
+            out = TensorCase(shape, dtype, scales=[1 / 128], zeros=[0 if dtype == "int8" else 128])
+            yield "L2_NORMALIZATION", [own, out], {0: ("b", 0)}
         yield "LOG_SOFTMAX", [value, value], {}
         for own, out in (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16")):
             scale, zero = 1 / 256, np.iinfo(out).min

@@ -11,8 +11,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     BitShiftOp,
     ClipOp,
-    GreaterOrEqualOp,
-    MinOp,
     MulOp,
     SubOp,
 )
@@ -22,6 +20,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceSumOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.fixed_point import exponential, halved
 from glow_mlir.frontends.tflite.operators.interpolation import at_lines, entries, lines, number
+from glow_mlir.frontends.tflite.operators.run_time_fixed_point import length, reciprocal, shifted
 from glow_mlir.frontends.tflite.operators.rescaling import BITS, multiplied, quantized_multipliers, scaled_by
 
 PAIRS = (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16"))
@@ -59,13 +58,12 @@ def _of_table(node: TfliteNode, below: SSAValue, beta: float) -> SSAValue:
     powers = _powers(node, beta)
     rows = node.emit(AddOp, below, number(node, 255))
     total = node.emit(ReduceSumOp, entries(node, halved(powers, SUM_BITS), rows, "shares"), axes=[-1], keepdims=True)
-    length = _length(node, total)
-    headroom = node.cast(node.emit(SubOp, number(node, 31), length), i64)
-    aligned = node.emit(BitShiftOp, node.cast(total, i64), headroom, direction="left")
+    bits = length(node, total)
+    aligned = shifted(node, total, node.emit(SubOp, number(node, 31), bits))
     fraction = node.cast(node.emit(SubOp, aligned, node.splat(1 << 31, i64)), i32)
     width = np.dtype(node.output().dtype).itemsize * 8
-    shift = node.emit(AddOp, length, number(node, 31 + SUM_BITS - width))
-    inverse = _reciprocal(node, fraction)
+    shift = node.emit(AddOp, bits, number(node, 31 + SUM_BITS - width))
+    inverse = reciprocal(node, fraction)
     whole = node.emit(
         IntegerRescaleOp, entries(node, powers, rows, "powers"), inverse, shift, to=i32, rounding="twice"
     )
@@ -83,26 +81,6 @@ def _powers(node: TfliteNode, beta: float) -> np.ndarray:
     return np.where(is_near, exponential(np.where(is_near, scaled, 0), DIFFERENCE_BITS), 0)
 
 
-def _product(node: TfliteNode, left: SSAValue, right: SSAValue | int) -> SSAValue:
-    """The high half of twice the product of integers of i32, with halves rounded up."""
-    factor = number(node, right) if isinstance(right, int) else right
-    return node.emit(IntegerRescaleOp, left, factor, number(node, 31), to=i32, rounding="twice")
-
-
-def _reciprocal(node: TfliteNode, fraction: SSAValue) -> SSAValue:
-    """1 / (1 + x), as `fixed_point.reciprocal` computes it."""
-    half = node.emit(BitShiftOp, fraction, number(node, 1), direction="right")
-    denominator = node.emit(AddOp, half, number(node, 1 << 30))
-    found = node.emit(AddOp, number(node, 1515870810), _product(node, denominator, -1010580540))
-    for _ in range(3):
-        rest = node.emit(SubOp, number(node, 1 << 29), _product(node, denominator, found))
-        step = node.emit(MulOp, _product(node, found, rest), number(node, 4))
-        found = node.emit(AddOp, found, step)
-    most = node.emit(MinOp, node.cast(found, i64), node.splat(1 << 30, i64))
-    doubled = node.emit(MinOp, node.emit(AddOp, most, most), node.splat((1 << 31) - 1, i64))
-    return node.cast(doubled, i32)
-
-
 LEAST = -10.0
 """The smallest number whose exponential is not that of its limit."""
 
@@ -115,17 +93,16 @@ def _of_lines(node: TfliteNode, below: SSAValue, beta: float) -> SSAValue:
     exponentials = lines(np.exp, (-LEAST / SPAN, 32767), (2 / SPAN, 0), np.float64)
     inverses = lines(lambda x: 1 / (1 + x), (1 / SPAN, -32768), (2 / SPAN, 0), np.float64)
     factor = float(np.float32(node.scale(node.tensor(0))) * np.float32(beta)) / (-LEAST / SPAN)
-    shifted = node.emit(AddOp, scaled_by(node, below, factor), number(node, 32767))
-    powers = at_lines(node, _short(node, shifted), exponentials, "exponentials")
+    moved = node.emit(AddOp, scaled_by(node, below, factor), number(node, 32767))
+    powers = at_lines(node, _short(node, moved), exponentials, "exponentials")
     total = node.emit(ReduceSumOp, powers, axes=[-1], keepdims=True)
-    length = _length(node, total)
-    left = node.cast(node.emit(SubOp, number(node, 30), length), i64)
-    aligned = node.emit(BitShiftOp, node.cast(total, i64), left, direction="left")
+    bits = length(node, total)
+    aligned = shifted(node, total, node.emit(SubOp, number(node, 30), bits))
     aligned = node.emit(AddOp, aligned, node.splat(1 << 13, i64))
     aligned = node.cast(node.emit(BitShiftOp, aligned, node.splat(14, i64), direction="right"), i32)
     centre = node.emit(SubOp, aligned, number(node, (1 << 15) + (1 << 16)))
     inverse = node.cast(at_lines(node, _short(node, centre), inverses, "inverses"), i64)
-    right = node.cast(length, i64)
+    right = node.cast(bits, i64)
     half = node.emit(BitShiftOp, node.splat(1, i64), node.emit(SubOp, right, node.splat(1, i64)), direction="left")
     product = node.emit(AddOp, node.emit(MulOp, node.cast(powers, i64), inverse), half)
     found = node.cast(node.emit(BitShiftOp, product, right, direction="right"), i32)
@@ -135,10 +112,3 @@ def _of_lines(node: TfliteNode, below: SSAValue, beta: float) -> SSAValue:
 def _short(node: TfliteNode, value: SSAValue) -> SSAValue:
     """Integers of i32 limited to 16 bits."""
     return node.emit(ClipOp, value, number(node, -32768), number(node, 32767))
-
-
-def _length(node: TfliteNode, total: SSAValue) -> SSAValue:
-    """⌊log2 x⌋ of integers [..., 1] of i32 above 0: the number of powers of 2 that they reach, less one."""
-    powers = node.constant((np.int64(1) << np.arange(1, 31)).astype(np.int32), f"{node.name}.powers")
-    reached = node.cast(node.emit(GreaterOrEqualOp, total, powers), i32)
-    return node.emit(ReduceSumOp, reached, axes=[-1], keepdims=True)
