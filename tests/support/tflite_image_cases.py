@@ -8,6 +8,18 @@ import numpy as np
 from tflite_files import TensorCase
 from tflite_random_tensors import Found, RandomTensors
 
+LIMITS = "REDUCE_MAX REDUCE_MIN"
+FOLDS = {
+    "int8": f"{LIMITS} MEAN",
+    "uint8": f"{LIMITS} MEAN SUM",
+    "int16": f"{LIMITS} MEAN",
+    "bool": "REDUCE_ANY REDUCE_ALL",
+    **dict.fromkeys(("float32", "int32", "int64"), f"{LIMITS} MEAN SUM REDUCE_PROD"),
+}
+"""Type → the folds with a reference kernel of a meaning of its own."""
+
+POSITIONS = ("ARG_MAX", "ARG_MIN")
+
 
 class ImageCases(RandomTensors):
     """Images in other sizes, pools, normalizations and folds, in each of their types."""
@@ -45,7 +57,13 @@ class ImageCases(RandomTensors):
             out = TensorCase(shape, dtype, scales=[1 / 128], zeros=[0 if dtype == "int8" else 128])
             yield "L2_NORMALIZATION", [own, out], {0: ("b", 0)}
         yield "LOG_SOFTMAX", [value, value], {}
-        for own, out in (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16")):
+        for own, out in (
+            ("int8", "int8"),
+            ("uint8", "uint8"),
+            ("int8", "int16"),
+            ("uint8", "int16"),
+            ("int16", "int16"),
+        ):
             scale, zero = 1 / 256, np.iinfo(out).min
             if out == "int16":
                 scale, zero = (1 / 32768, 0) if own == "int16" else (1 / 65536, -32768)
@@ -66,32 +84,22 @@ class ImageCases(RandomTensors):
         """Folds of quantized values, integers and truth values."""
         for dtype in ("int8", "uint8", "int16", "int32", "int64", "bool", "float32"):
             shape = self.shape(4)
-            axes = sorted({self.whole(0, 4) for _ in range(2)})
-            keeps = bool(self.whole(0, 2))
+            axes, keeps = sorted({self.whole(0, 4) for _ in range(2)}), bool(self.whole(0, 2))
             kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
             folded = kept if keeps else [size for axis, size in enumerate(shape) if axis not in axes]
-            own, along, options = self.tensor(shape, dtype), self.constant(axes), {0: ("?", keeps)}
-            if dtype.endswith(("32", "64")):
-                own = TensorCase(shape, dtype, bounds=(-5, 5))
-            if dtype == "bool":
-                for kind in ("REDUCE_ANY", "REDUCE_ALL"):
-                    yield kind, [own, along, self.alike(own, folded)], options
-                continue
-            for kind in ("REDUCE_MAX", "REDUCE_MIN"):
-                yield kind, [own, along, self.alike(own, folded)], options
-            if dtype.endswith(("32", "64")):
-                yield "REDUCE_PROD", [own, along, self.alike(own, folded)], options
-            if not dtype.startswith("int") or len(dtype) == 5:
-                summed = self.tensor(folded, dtype)
-                if summed.scales:
-                    summed = TensorCase(folded, dtype, scales=[summed.scales[0] * 20], zeros=summed.zeros)
-                yield "SUM", [own, along, summed], options
-            yield "MEAN", [own, along, self.tensor(folded, dtype)], options
-            if dtype in ("float32", "int8", "uint8", "int32"):
-                for kind in ("ARG_MAX", "ARG_MIN"):
-                    axis = self.whole(0, 4)
-                    out = TensorCase((*shape[:axis], *shape[axis + 1 :]), "int32")
-                    yield kind, [own, self.constant(np.array(axis, np.int32)), out], {0: ("b", 2)}
+            is_wide = dtype.endswith(("32", "64"))
+            own = TensorCase(shape, dtype, bounds=(-5, 5)) if is_wide else self.tensor(shape, dtype)
+            summed = self.tensor(folded, dtype)
+            if summed.scales:
+                summed = TensorCase(folded, dtype, scales=[summed.scales[0] * 20], zeros=summed.zeros)
+            results = {"SUM": summed, "MEAN": self.tensor(folded, dtype)}
+            for kind in FOLDS[dtype].split():
+                out = results.get(kind, self.alike(own, folded))
+                yield kind, [own, self.constant(axes), out], {0: ("?", keeps)}
+            for kind in POSITIONS if dtype in ("float32", "int8", "uint8", "int32", "bool") else ():
+                axis = self.whole(0, 4)
+                out = TensorCase((*shape[:axis], *shape[axis + 1 :]), "int32")
+                yield kind, [own, self.constant(np.array(axis, np.int32)), out], {0: ("b", 2)}
 
     def parts(self) -> Iterator[Found]:
         """Parts one behind the other."""

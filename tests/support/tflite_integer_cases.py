@@ -8,13 +8,31 @@ import numpy as np
 from tflite_files import TensorCase
 from tflite_random_tensors import Found, RandomTensors
 
+PLAIN = {
+    "int32": "ADD SUB MUL MAXIMUM MINIMUM FLOOR_MOD NEG ADD_N DIV SQUARED_DIFFERENCE ABS FLOOR_DIV POW BITWISE_XOR "
+    "RIGHT_SHIFT",
+    "int64": "ADD SUB MUL MAXIMUM MINIMUM FLOOR_MOD NEG",
+    "float32": "ADD SUB MUL MAXIMUM MINIMUM FLOOR_MOD NEG ADD_N DIV SQUARED_DIFFERENCE ABS FLOOR_DIV",
+    "int16": "FLOOR_DIV BITWISE_XOR RIGHT_SHIFT",
+    "int8": "FLOOR_DIV BITWISE_XOR RIGHT_SHIFT",
+}
+"""Type → operators on pairs of such numbers."""
+
 
 class IntegerCases(RandomTensors):
     """Elementwise operators with random shapes and scales in each of their types but f32."""
 
     def families(self) -> list[Iterator[Found]]:
         """All of them."""
-        return [self.limits(), self.slopes(), self.tables(), self.comparisons(), self.pairs(), self.plain()]
+        return [
+            self.limits(),
+            self.slopes(),
+            self.tables(),
+            self.comparisons(),
+            self.pairs(),
+            self.plain(),
+            self.functions(),
+        ]
 
     def limits(self) -> Iterator[Found]:
         """Limits, and sizes without sign."""
@@ -45,7 +63,10 @@ class IntegerCases(RandomTensors):
             signed = TensorCase(shape, dtype, scales=own.scales, zeros=[0 if dtype == "int16" else zero + 100])
             positive = TensorCase(shape, dtype, scales=own.scales, zeros=own.zeros, bounds=(zero + 1, zero + 255))
             sizes = (32768.0, 32768.0) if dtype == "int16" else (256.0, 128.0)
-            for kind, size, point in (("LOGISTIC", sizes[0], zero), ("TANH", sizes[1], zero + (dtype != "int16") * 128)):
+            for kind, size, point in (
+                ("LOGISTIC", sizes[0], zero),
+                ("TANH", sizes[1], zero + (dtype != "int16") * 128),
+            ):
                 out = TensorCase(shape, dtype, scales=[1 / size], zeros=[point])
                 yield kind, [signed, out], None
             power = TensorCase(shape, "int16", scales=[2.0 ** -self.whole(11, 13)], zeros=[0])
@@ -95,32 +116,27 @@ class IntegerCases(RandomTensors):
                 yield "DIV", [far, divisor, large], {0: ("b", self.whole(0, 2))}
 
     def plain(self) -> Iterator[Found]:
-        """Operators on integers and truth values that are not quantized."""
-        for dtype in ("int32", "int64", "float32", "int16", "int8"):
+        """Operators on pairs of integers that are not quantized."""
+        for dtype, words in PLAIN.items():
             shape = self.shape(3)
-            own = TensorCase(shape, dtype, bounds=(-100, 100))
+            own, power = TensorCase(shape, dtype, bounds=(-100, 100)), TensorCase(shape, dtype, bounds=(0, 5))
             other = TensorCase(shape[-1:], dtype, bounds=(1, 9))
-            if dtype in ("int32", "int64", "float32"):
-                for kind in ("ADD", "SUB", "MUL"):
-                    yield kind, [own, other, own], {0: ("b", 0)}
-                for kind in ("MAXIMUM", "MINIMUM", "FLOOR_MOD"):
-                    yield kind, [own, other, own], {}
-                yield "NEG", [own, own], {}
-            if dtype in ("int32", "float32"):
-                yield "ADD_N", [own, own, own, own], {}
-                yield "DIV", [own, other, own], {0: ("b", 0)}
-                yield "SQUARED_DIFFERENCE", [own, other, own], {}
-                yield "ABS", [own, own], {}
-            if dtype != "int64":
-                yield "FLOOR_DIV", [own, other, own], {}
-            if dtype == "int32":
-                yield "POW", [TensorCase(shape, dtype, bounds=(-9, 9)), TensorCase(shape, dtype, bounds=(0, 5)), own], {}
-            if dtype.startswith("int") and dtype != "int64":
-                yield "BITWISE_XOR", [own, own, own], {}
-                yield "RIGHT_SHIFT", [own, TensorCase(shape, dtype, bounds=(0, 7)), own], {}
+            operands = {
+                "ADD_N": [own, own, own],
+                "POW": [TensorCase(shape, dtype, bounds=(-9, 9)), power],
+                "RIGHT_SHIFT": [own, power],
+                "NEG": [own],
+                "ABS": [own],
+            }
+            for kind in words.split():
+                options = {0: ("b", 0)} if kind in ("ADD", "SUB", "MUL", "DIV") else {}
+                yield kind, [*operands.get(kind, [own, other]), own], options
+
+    def functions(self) -> Iterator[Found]:
+        """Functions of floats and truth values."""
         shape = self.shape(3)
         for kind in ("LOGICAL_AND", "LOGICAL_OR"):
-            yield kind, [TensorCase(shape, "bool")] * 3, {} if kind == "NONE" else None
+            yield kind, [TensorCase(shape, "bool")] * 3, None
         yield "LOGICAL_NOT", [TensorCase(shape, "bool")] * 2, None
         for approximate in (False, True):
             yield "GELU", [TensorCase(shape)] * 2, {0: ("?", approximate)}

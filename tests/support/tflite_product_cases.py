@@ -73,7 +73,11 @@ class ProductCases(RandomTensors):
                 matrix = self.tensor((5, depth), dtype)
                 weights = self.weights((outputs, depth), outputs, 0, matrix, bias, one)
                 out = self.out((5, outputs), dtype, self.size(matrix, weights[0], depth))
-                yield "FULLY_CONNECTED", [matrix, *weights, out], {0: ("b", self.whole(0, 2)), 4: ("b", 2 if bias else 0)}
+                yield (
+                    "FULLY_CONNECTED",
+                    [matrix, *weights, out],
+                    {0: ("b", self.whole(0, 2)), 4: ("b", 2 if bias else 0)},
+                )
 
     def transposed(self, dtype: str) -> Iterator[Found]:
         """Transposed convolutions."""
@@ -114,7 +118,9 @@ class ProductCases(RandomTensors):
         _, bias = self.weights((outputs, depth), outputs, 0, matrix, one=True)
         packed = self.random.integers(0, 256, outputs * depth // 2).astype(np.uint8)
         weights = TensorCase((outputs, depth), "int4", packed, [0.05], [0])
-        bias = TensorCase((outputs,), "int32", bias.values, [float(np.float32(matrix.scales[0]) * np.float32(0.05))], [0])
+        bias = TensorCase(
+            (outputs,), "int32", bias.values, [float(np.float32(matrix.scales[0]) * np.float32(0.05))], [0]
+        )
         out = self.out((5, outputs), "int8", matrix.scales[0] * 127 * 0.05 * 5 * depth**0.5)
         yield "FULLY_CONNECTED", [matrix, weights, bias, out], {0: ("b", 0)}
         kernel = (outputs, 3, 3, 2)

@@ -57,7 +57,9 @@ class RecurrentCases(RandomTensors):
         for form in ("plain", "coupled", "peepholes", "projection"):
             is_first = bool(self.whole(0, 2))
             shown = 3 if form == "projection" else units
-            tensors: list[TensorCase | None] = [TensorCase((steps, batch, depth) if is_first else (batch, steps, depth))]
+            tensors: list[TensorCase | None] = [
+                TensorCase((steps, batch, depth) if is_first else (batch, steps, depth))
+            ]
             for size in (depth, shown):
                 tensors += [self.constant(self.numbers(units, size)) for _ in range(4)]
             tensors += [self.constant(self.numbers(units)) if form == "peepholes" else None for _ in range(3)]

@@ -20,8 +20,8 @@ from glow_mlir.frontends.tflite.subgraphs import import_operator
 from glow_mlir.frontends.tflite.variables import Variables
 
 FAMILIES = (
-    "activations arrangement control_flow creation data_movement elementwise indexing lookups normalization pools products "
-    "quantization reductions resizing slices softmax state svdf lstm"
+    "activations arrangement control_flow creation data_movement elementwise indexing lookups lstm normalization pools "
+    "products quantization reductions resizing slices softmax state svdf"
 ).split()
 """The modules with importers of operators."""
 

@@ -71,7 +71,6 @@ class GraphValues:
         item = self.tensors[number]
         return number in self.values or number in self.handles or item.values is not None or item.is_variable
 
-
     def value(self, number: int, node: NodeBuilder) -> SSAValue:
         """The value of a tensor, which may be a constant; raises `UnsupportedError` if it has none."""
         tensor = self.tensors[number]

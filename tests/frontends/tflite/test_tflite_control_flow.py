@@ -74,7 +74,10 @@ def test_loops(first: int) -> None:
 def test_they_equal_the_reference(data: bytes) -> None:
     ours, theirs = session(data), reference(data)
     for first in (0, 1):
-        arrays = [np.array(first, item["dtype"]) + np.zeros(item["shape"], item["dtype"]) for item in theirs.get_input_details()]
+        arrays = [
+            np.array(first, item["dtype"]) + np.zeros(item["shape"], item["dtype"])
+            for item in theirs.get_input_details()
+        ]
         for detail, array in zip(theirs.get_input_details(), arrays, strict=True):
             theirs.set_tensor(detail["index"], array)
         theirs.invoke()
@@ -88,8 +91,10 @@ def test_graphs_that_are_wrong_are_refused() -> None:
         session(tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 7), 1: ("i", 7)})]))
     with pytest.raises(ModelError, match="calls itself"):
         session(tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 0), 1: ("i", 0)})]))
+    other = graph("EXP", [TensorCase((2,)), TensorCase((2,))])
     with pytest.raises(ModelError, match="takes the shapes"):
-        other = graph("EXP", [TensorCase((2,)), TensorCase((2,))])
         session(tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), other]))
     with pytest.raises(GlowError, match="HASHTABLE is not supported"):
-        session(tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), graph("HASHTABLE", PAIR)]))
+        session(
+            tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), graph("HASHTABLE", PAIR)])
+        )

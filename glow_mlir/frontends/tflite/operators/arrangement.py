@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TransposeOp,
 )
 from glow_mlir.dialects.glow_high.indexing import ReverseSequenceOp
-from glow_mlir.dialects.shapes import normalize_axis, sizes_of
+from glow_mlir.dialects.shapes import normalize_axis, shape_of
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.slices import taken
 
@@ -92,7 +92,7 @@ def space_to_batch(node: TfliteNode) -> SSAValue:
     found = node.output().quantization
     zero = node.splat(0 if found is None else int(found.zero_points[0]), node.input(0))
     padded = node.emit(PadOp, node.input(0), zero, pads=widths.T.reshape(-1).tolist())
-    batch, *sizes = sizes_of(padded)
+    batch, *sizes = shape_of(padded)
     if any(size % block for size, block in zip(sizes, blocks)):
         raise node.unsupported(f"blocks {blocks} do not fit the sizes {sizes[:count]}")
     split = [part for size, block in zip(sizes, blocks) for part in (size // block, block)]
@@ -172,5 +172,5 @@ def mirror_pad(node: TfliteNode) -> SSAValue:
 
 def _part(node: TfliteNode, value: SSAValue, axis: int, part: range) -> SSAValue:
     """The elements at these indices along an axis."""
-    parts = [part if other == axis else range(int(size)) for other, size in enumerate(sizes_of(value))]  # pyright: ignore
+    parts = [part if other == axis else range(size) for other, size in enumerate(shape_of(value))]
     return taken(node, value, parts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
@@ -27,7 +28,8 @@ def _truth(node: TfliteNode, value: SSAValue) -> SSAValue:
 def branch(node: TfliteNode) -> Sequence[SSAValue]:
     """The results of one of two graphs, by a truth value."""
     operands = [node.input(position) for position in range(1, node.count)]
-    condition, regions, types = _truth(node, node.input(0)), list[Region](), []
+    condition, regions = _truth(node, node.input(0)), list[Region]()
+    types = list[list[TensorType[Attribute]]]()
     for field in (0, 1):
         block = Block()
         with node.builder.inside(block):

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import EqualOp, WhereOp
-from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, CastOp
+from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 
 

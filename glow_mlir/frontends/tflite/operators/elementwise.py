@@ -61,9 +61,7 @@ def add(node: TfliteNode) -> SSAValue:
     if bits is None or (is_shifted and max(scales) != out):
         raise node.unsupported(f"of {node.tensor(0).dtype} with these scales is not supported")
     bits = 1 if is_shifted else bits
-    summands = [
-        scaled_by(node, centred(node, position), scale / common, bits) for position, scale in enumerate(scales)
-    ]
+    summands = [scaled_by(node, centred(node, position), scale / common, bits) for position, scale in enumerate(scales)]
     total = node.emit(OPERATORS[node.kind], *summands)
     return rescaled(node, total, np.array([common / (2.0**bits * out)]), node.activation)
 

@@ -35,7 +35,12 @@ def gather(node: TfliteNode) -> SSAValue:
     rows = node.emit(ReshapeOp, node.input(1), shape=(*indices, 1))
     found = node.emit(GatherNDOp, value, rows, batch_dims=batch)
     middle = range(batch + count, batch + count + between)
-    order = [*range(batch), *middle, *range(batch, batch + count), *range(batch + count + between, len(shape_of(found)))]
+    order = [
+        *range(batch),
+        *middle,
+        *range(batch, batch + count),
+        *range(batch + count + between, len(shape_of(found))),
+    ]
     return node.emit(TransposeOp, found, permutation=order) if between else found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
@@ -36,7 +38,7 @@ class IntegerCell:
             raise node.unsupported(f"of {', '.join(kinds)}, or with peepholes, is not supported")
         if node.has(PROJECTION) or node.options.real(2) > 0:
             raise node.unsupported("of integers with a projection is not supported")
-        self._power = int(np.round(np.log2(node.scale(node.tensor(CELL_STATE)))))
+        self._power = round(math.log2(node.scale(node.tensor(CELL_STATE))))
         if 2.0**self._power != node.scale(node.tensor(CELL_STATE)) or not -15 <= self._power <= -9:
             raise node.unsupported("has a cell whose scale is no power of 2 from 2^-15 to 2^-9")
         self._clip = int(np.clip(node.options.real(1) / node.scale(node.tensor(CELL_STATE)), 0, 32767))

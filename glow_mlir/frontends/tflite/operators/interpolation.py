@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -107,9 +108,9 @@ def sigmoid_of_table(node: TfliteNode) -> SSAValue:
 
 def _to_table(node: TfliteNode, scale: float) -> tuple[int, int]:
     """The multiplier and the shift to the right from values to positions in the table, 3 · 4096 to 1."""
-    power = np.round(np.log2(scale))
-    left = int(12 + power)
-    if abs(np.log2(scale) - power) < 1e-3 and left in ((0, 1) if node.kind == "TANH" else (0,)):
+    logarithm = math.log2(scale)
+    left = 12 + round(logarithm)
+    if abs(logarithm - round(logarithm)) < 1e-3 and left in ((0, 1) if node.kind == "TANH" else (0,)):
         return 3 << left, 0
     multiplier, shift = float(np.float32(scale)) * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:

@@ -1,4 +1,4 @@
-"""LSTM over a sequence, of floats, and of values of int8 with a cell of int16; both states are kept from call to call."""
+"""LSTM over a sequence, of floats, or of values of int8 with a cell of int16; states are kept from call to call."""
 
 from __future__ import annotations
 

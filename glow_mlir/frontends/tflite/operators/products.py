@@ -136,7 +136,7 @@ def batch_matmul(node: TfliteNode) -> SSAValue:
     form = {"transpose_left": bool(node.options.number(0, "?")), "transpose_right": bool(node.options.number(1, "?"))}
     if node.is_float() and node.is_float(1):
         return node.emit(MatMulOp, node.input(0), node.input(1), **form)
-    if node.is_float() or not node.is_float(1) and node.tensor(0).dtype != node.tensor(1).dtype:
+    if node.is_float() or (not node.is_float(1) and node.tensor(0).dtype != node.tensor(1).dtype):
         raise node.unsupported(f"of {node.tensor(0).dtype} with {node.tensor(1).dtype} is not supported")
     factors = Factors.of(node, 0, 1, None)
     product = node.emit(MatMulOp, factors.left, factors.right, to=factors.accumulator, **form)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MulOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, CastOp
-from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.elementwise_binary import DivOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.glow_high.reductions import (
     ArgMaxOp,

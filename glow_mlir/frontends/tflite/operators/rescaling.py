@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import f64, i32
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     ClipOp,
@@ -16,7 +17,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, CastOp, NegOp
-from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.tflite.node import TfliteNode

@@ -10,8 +10,8 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     BitShiftOp,
     DivOp,
-    GreaterOrEqualOp,
     GreaterOp,
+    GreaterOrEqualOp,
     MaxOp,
     MinOp,
     MulOp,
@@ -56,7 +56,7 @@ def reciprocal(node: TfliteNode, fraction: SSAValue) -> SSAValue:
 
 
 def _limited(node: TfliteNode, value: SSAValue) -> SSAValue:
-    """Integers of i64, above the smallest one of 32 bits, as integers of 32 bits that are not larger than the largest."""
+    """Integers of i64 as integers of 32 bits, of which those that are too large become the largest one."""
     return node.cast(node.emit(MinOp, value, node.splat(LARGEST, i64)), i32)
 
 

@@ -20,8 +20,8 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceSumOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.fixed_point import exponential, halved
 from glow_mlir.frontends.tflite.operators.interpolation import at_lines, entries, lines, number
-from glow_mlir.frontends.tflite.operators.run_time_fixed_point import length, reciprocal, shifted
 from glow_mlir.frontends.tflite.operators.rescaling import BITS, multiplied, quantized_multipliers, scaled_by
+from glow_mlir.frontends.tflite.operators.run_time_fixed_point import length, reciprocal, shifted
 
 PAIRS = (("int8", "int8"), ("uint8", "uint8"), ("int8", "int16"), ("uint8", "int16"), ("int16", "int16"))
 """The types of quantized operands and results."""
@@ -64,9 +64,7 @@ def _of_table(node: TfliteNode, below: SSAValue, beta: float) -> SSAValue:
     width = np.dtype(node.output().dtype).itemsize * 8
     shift = node.emit(AddOp, bits, number(node, 31 + SUM_BITS - width))
     inverse = reciprocal(node, fraction)
-    whole = node.emit(
-        IntegerRescaleOp, entries(node, powers, rows, "powers"), inverse, shift, to=i32, rounding="twice"
-    )
+    whole = node.emit(IntegerRescaleOp, entries(node, powers, rows, "powers"), inverse, shift, to=i32, rounding="twice")
     return node.emit(AddOp, whole, number(node, node.limits(node.output())[0]))
 
 

@@ -18,7 +18,7 @@ from glow_mlir.frontends.tflite.operators.hybrid import hybrid_product, weight_s
 from glow_mlir.frontends.tflite.operators.rescaling import quantized_multipliers, rescaled
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
-"""The operands: [B, K], weights [F, K] and [F, steps], a bias [U], and the state [B, F · steps]; F is U times the rank."""
+"""The operands: [B, K], weights [F, K] and [F, steps], a bias [U], the state [B, F · steps]; F is U times the rank."""
 
 
 @tflite_operator("SVDF")
@@ -60,8 +60,7 @@ def _features(node: TfliteNode) -> SSAValue:
     product = node.emit(MatMulOp, node.quantized(INPUT), node.input(FEATURES), transpose_right=True, to=i32)
     multipliers, shifts = quantized_multipliers(np.array([_factor(node, INPUT, FEATURES, node.tensor(STATE))]))
     operands = (
-        node.constant(item[0], f"{node.name}.{role}")
-        for item, role in ((multipliers, "multiplier"), (shifts, "shift"))
+        node.constant(item[0], f"{node.name}.{role}") for item, role in ((multipliers, "multiplier"), (shifts, "shift"))
     )
     return node.emit(IntegerRescaleOp, product, *operands, to=i16, rounding="twice")
 
