@@ -52,7 +52,7 @@ class Factors:
         added = node.input(bias) if bias is not None and node.has(bias) else None
         is_wide = kinds[0] == "int16"
         if not is_wide:
-            own, other = _codes(node, left), _codes(node, right)
+            own, other = _quantized(node, left), _quantized(node, right)
             return Factors(own, other, added, i32, _scales(node, left, right), "twice")
         if any(node.quantization(node.tensor(position)).zero_points.any() for position in (left, right)):
             raise node.unsupported("values of 16 bits have a zero point")
@@ -73,7 +73,7 @@ class Factors:
         return node.cast(value, self.accumulator)
 
 
-def _codes(node: TfliteNode, position: int) -> SSAValue:
+def _quantized(node: TfliteNode, position: int) -> SSAValue:
     """A factor of 8 bits: integers, or values of a zero point, which weights of several scales have not."""
     found = node.quantization(node.tensor(position))
     if not found.zero_points.any():

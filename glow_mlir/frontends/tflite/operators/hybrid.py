@@ -36,7 +36,7 @@ from glow_mlir.support.dataclass import dataclass
 class QuantizedRows:
     """Rows of i8, and for each row its scale, of f32, and its zero point, of i32, if there is one."""
 
-    codes: SSAValue
+    values: SSAValue
     scales: SSAValue
     zeros: SSAValue | None = None
 
@@ -80,8 +80,8 @@ def _asymmetric(node: TfliteNode, value: SSAValue, axes: Sequence[int]) -> Quant
     scale, offset = node.cast(wide, f32), node.cast(point, f32)
     scaled = node.emit(MulOp, value, node.emit(DivOp, node.splat(1, f32), scale))
     whole = rounded_away(node, node.emit(AddOp, offset, scaled))
-    codes = node.cast(node.emit(ClipOp, whole, node.splat(-128, f32), node.splat(127, f32)), i8)
-    return QuantizedRows(codes, scale, node.cast(point, i32))
+    values = node.cast(node.emit(ClipOp, whole, node.splat(-128, f32), node.splat(127, f32)), i8)
+    return QuantizedRows(values, scale, node.cast(point, i32))
 
 
 def weight_scales(node: TfliteNode, position: int) -> np.ndarray:
@@ -97,7 +97,7 @@ def hybrid_product(node: TfliteNode, rows: SSAValue, position: int, is_asymmetri
     """A product, of f32, of rows of floats with weights [O, K], the operand at a position."""
     scales, weights = weight_scales(node, position), node.input(position)
     found = quantized_rows(node, rows, [-1], is_asymmetric)
-    total = node.emit(MatMulOp, found.codes, weights, transpose_right=True, to=i32)
+    total = node.emit(MatMulOp, found.values, weights, transpose_right=True, to=i32)
     if found.zeros is not None:
         sums = node.known(position, "the weights").astype(np.int32).sum(1, dtype=np.int32)
         shift = node.emit(MulOp, found.zeros, node.constant(sums, f"{node.name}.sums"))
@@ -111,7 +111,7 @@ def hybrid_convolution(node: TfliteNode, order: Sequence[int], form: Mapping[str
     scales = weight_scales(node, 1)
     is_each = len(scales) > 1 or node.kind == "DEPTHWISE_CONV_2D"
     found = quantized_rows(node, node.input(0), [1, 2, 3], is_each)
-    image = node.cast(found.codes, i16)
+    image = node.cast(found.values, i16)
     if found.zeros is not None:
         image = node.emit(SubOp, image, node.cast(found.zeros, i16))
     filters = node.cast(ordered(node, node.input(1), order), i16)

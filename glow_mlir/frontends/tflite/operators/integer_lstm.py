@@ -54,8 +54,8 @@ class IntegerCell:
     def _product(self, value: SSAValue, position: int, first: int, weights: SSAValue, bias: SSAValue) -> SSAValue:
         """Sums of 16 bits, of i32, that an operand at a position adds to all gates."""
         node = self._node
-        codes = node.emit(StorageCastOp, value, to=node.type_of(node.tensor(position)))
-        total = node.emit(MatMulOp, codes, weights, bias, transpose_right=True, to=i32)
+        values = node.emit(StorageCastOp, value, to=node.type_of(node.tensor(position)))
+        total = node.emit(MatMulOp, values, weights, bias, transpose_right=True, to=i32)
         own, factors = np.float32(node.scale(node.tensor(position))), list[float]()
         for gate in self._gates:
             scale = np.float32(node.scale(node.tensor(first + gate))) * own / np.float32(2.0**-GATE_BITS)
