@@ -16,7 +16,15 @@ class ArrangementCases(RandomTensors):
 
     def families(self) -> list[Iterator[Found]]:
         """All of them."""
-        return [self.packs(), self.blocks(), self.repetitions(), self.indices(), self.creations(), self.casts()]
+        return [
+            self.packs(),
+            self.blocks(),
+            self.repetitions(),
+            self.indices(),
+            self.creations(),
+            self.casts(),
+            self.choices(),
+        ]
 
     def packs(self) -> Iterator[Found]:
         """Packs and parts along a new axis."""
@@ -134,3 +142,26 @@ class ArrangementCases(RandomTensors):
                     shape = self.shape(2)
                     bounds = (0, 100) if source.startswith("float") else None
                     yield "CAST", [TensorCase(shape, source, bounds=bounds), TensorCase(shape, target)], {}
+
+    def choices(self) -> Iterator[Found]:
+        """Splits, choices, borders of a value, numbers in a row, and bits of other types."""
+        for dtype in ("float32", "int8", "uint8", "int16", "int32", "int64"):
+            shape = self.shape(2)
+            part, zero = self.tensor(shape, dtype), self.constant(np.array(0, np.int32))
+            whole = self.alike(part, (2 * shape[0], shape[1]))
+            if dtype != "int64":
+                yield "SPLIT", [zero, whole, part, part], {0: ("i", 2)}, 2
+            other = self.alike(part, (shape[0] + 3, shape[1]))
+            sizes = self.constant([shape[0], 3 + shape[0]])
+            both = self.alike(part, (2 * shape[0] + 3, shape[1]))
+            yield "SPLIT_V", [both, sizes, zero, part, other], {0: ("i", 2)}, 2
+            yield "SELECT_V2", [TensorCase(shape[-1:], "bool"), part, self.alike(part, (1,)), part], None
+            widths = self.constant(np.array([[1, 0], [2, 1]], np.int32))
+            padded = self.alike(part, (shape[0] + 1, shape[1] + 3))
+            if dtype != "int16":
+                yield "PADV2", [part, widths, self.alike(part, ()), padded], {}
+        for dtype in ("float32", "int32", "int64"):
+            bounds = [self.constant(np.array(number, dtype)) for number in (2, 11, 3)]
+            yield "RANGE", [*bounds, TensorCase((3,), dtype)], None
+        for source, target in (("float32", "int32"), ("int32", "uint32"), ("int16", "uint16"), ("uint8", "int8")):
+            yield "BITCAST", [TensorCase((3, 4), source), TensorCase((3, 4), target)], {}

@@ -31,7 +31,15 @@ OPTIONS = {
     **{"QUANTIZE": 89, "HARD_SWISH": 91, "IF": 92, "WHILE": 93, "DEPTH_TO_SPACE": 94, "SCATTER_ND": 97},
     **{"BATCH_MATMUL": 101, "CUMSUM": 102, "BROADCAST_TO": 104, "CONV_3D": 106, "CONV_3D_TRANSPOSE": 106, "GELU": 116},
     **{"DYNAMIC_UPDATE_SLICE": 117, "ATAN2": 122, "SIGN": 123, "BITCAST": 124, "BITWISE_XOR": 125, "RIGHT_SHIFT": 126},
-    **{"LOCAL_RESPONSE_NORMALIZATION": 13, "ABS": 78, "NEG": 42, "CALL_ONCE": 103, "VAR_HANDLE": 111},
+    **{
+        "LOCAL_RESPONSE_NORMALIZATION": 13,
+        "ABS": 78,
+        "NEG": 42,
+        "SPLIT": 35,
+        "SPLIT_V": 79,
+        "CALL_ONCE": 103,
+        "VAR_HANDLE": 111,
+    },
 }
 """Operator → the number of its options in the union of all options."""
 
