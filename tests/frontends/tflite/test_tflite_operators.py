@@ -116,7 +116,7 @@ def test_functions_in_fixed_point() -> None:
     np.testing.assert_allclose(exponential(x, 5) / 2.0**31, np.exp(x / 2.0**26), atol=1e-7)
     for value in (1, 2, 7, 1000, 65025, 123456789):
         multiplier, left = root_of_reciprocal(value)
-        assert multiplier * 2.0 ** (left - 31) == pytest.approx(value**-0.5, rel=1e-6)
+        assert multiplier * 2.0 ** (left - 31) == pytest.approx(value**-0.5, rel=1e-4)
 
 
 def test_states_of_filters_last_from_call_to_call() -> None:
