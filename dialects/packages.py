@@ -112,7 +112,8 @@ BUILTIN = OperatorPackage(
     ),
     tflite_importers=_modules(
         "glow_mlir.frontends.tflite.operators",
-        "activations data_movement elementwise images lookups products quantization reductions slices state",
+        "activations arrangement control_flow creation data_movement elementwise indexing lookups lstm normalization "
+        "pools products quantization reductions resizing slices softmax state svdf",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

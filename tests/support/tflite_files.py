@@ -18,20 +18,34 @@ Fields = Mapping[int, Any]
 NUMBERS = {name: number for number, name in TYPES.items()}
 
 OPTIONS = {
+    **{"CONV_2D": 1, "DEPTHWISE_CONV_2D": 2, "AVERAGE_POOL_2D": 5, "MAX_POOL_2D": 5, "L2_POOL_2D": 5, "SVDF": 6},
+    **{"FULLY_CONNECTED": 8, "SOFTMAX": 9, "CONCATENATION": 10, "ADD": 11, "L2_NORMALIZATION": 12, "LSTM": 14},
+    **{"RESIZE_BILINEAR": 15, "RESHAPE": 17, "SPACE_TO_DEPTH": 19, "MUL": 21, "PAD": 22, "GATHER": 23},
+    **{"BATCH_TO_SPACE_ND": 24, "SPACE_TO_BATCH_ND": 25, "TRANSPOSE": 26, "SUB": 28, "DIV": 29, "STRIDED_SLICE": 32},
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"), 27),
+    **{"TOPK_V2": 34, "LOG_SOFTMAX": 36, "CAST": 37, "DEQUANTIZE": 38, "MAXIMUM": 39, "MINIMUM": 39, "ARG_MAX": 40},
+    **{"PADV2": 43, "TRANSPOSE_CONV": 49, "TILE": 51, "SHAPE": 55, "POW": 56, "ARG_MIN": 57, "PACK": 59, "ONE_HOT": 61},
+    **{"UNPACK": 64, "FLOOR_DIV": 65, "ZEROS_LIKE": 67, "FILL": 68, "UNIDIRECTIONAL_SEQUENCE_LSTM": 71},
+    **{"FLOOR_MOD": 72, "RANGE": 73, "RESIZE_NEAREST_NEIGHBOR": 74, "LEAKY_RELU": 75, "SQUARED_DIFFERENCE": 76},
+    **{"MIRROR_PAD": 77, "REVERSE_V2": 81, "ADD_N": 82, "GATHER_ND": 83, "RANK": 86, "REVERSE_SEQUENCE": 87},
+    **{"QUANTIZE": 89, "HARD_SWISH": 91, "IF": 92, "WHILE": 93, "DEPTH_TO_SPACE": 94, "SCATTER_ND": 97},
+    **{"BATCH_MATMUL": 101, "CUMSUM": 102, "BROADCAST_TO": 104, "CONV_3D": 106, "CONV_3D_TRANSPOSE": 106, "GELU": 116},
+    **{"DYNAMIC_UPDATE_SLICE": 117, "ATAN2": 122, "SIGN": 123, "BITCAST": 124, "BITWISE_XOR": 125, "RIGHT_SHIFT": 126},
     **{
-        "CONV_2D": 1,
-        "DEPTHWISE_CONV_2D": 2,
-        "AVERAGE_POOL_2D": 5,
-        "MAX_POOL_2D": 5,
-        "FULLY_CONNECTED": 8,
-        "SOFTMAX": 9,
+        "LOCAL_RESPONSE_NORMALIZATION": 13,
+        "ABS": 78,
+        "NEG": 42,
+        "SPLIT": 35,
+        "SPLIT_V": 79,
+        "CALL_ONCE": 103,
+        "VAR_HANDLE": 111,
     },
-    **{"CONCATENATION": 10, "ADD": 11, "RESHAPE": 17, "MUL": 21, "PAD": 22, "SUB": 28, "DIV": 29, "STRIDED_SLICE": 32},
-    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), 27),
-    **{"DEQUANTIZE": 38, "MAXIMUM": 39, "MINIMUM": 39, "POW": 56, "TRANSPOSE": 26, "QUANTIZE": 89},
-    **{"CALL_ONCE": 103, "VAR_HANDLE": 111},
 }
 """Operator → the number of its options in the union of all options."""
+
+
+VERSIONS = {"BROADCAST_TO": 2}
+"""Operator → the version that is written, if it is not 1."""
 
 
 class _Writer:
@@ -108,7 +122,11 @@ def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
 
 @dataclass(frozen=True)
 class TensorCase:
-    """A tensor: its shape, dtype, values if it is a constant, and scales and zero points if it is quantized."""
+    """
+    A tensor: its shape, dtype, values if it is a constant, and scales and zero points if it is quantized.
+
+    Values of a variable are kept from call to call. An input is within `bounds`, if it has any.
+    """
 
     shape: Sequence[int]
     dtype: str = "float32"
@@ -118,6 +136,8 @@ class TensorCase:
     axis: int = 0
     free: Sequence[int] = ()
     """The axes that are free in the signature of the shape."""
+    bounds: tuple[float, float] | None = None
+    is_variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +153,7 @@ class OperatorCase:
     outputs: Sequence[int]
     options: Fields | None = None
     custom: bytes = b""
+    intermediates: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -203,6 +224,8 @@ def _tensor(item: TensorCase, number: int, buffers: list[Fields]) -> Fields:
     if item.values is not None:
         own[2] = ("I", len(buffers))
         buffers.append({0: np.frombuffer(item.values.tobytes(), np.uint8)})
+    if item.is_variable:
+        own[5] = ("?", True)
     if item.scales:
         zeros = np.array(item.zeros or [0] * len(item.scales), np.int64)
         own[4] = {2: np.array(item.scales, np.float32), 3: zeros, 6: ("i", item.axis)}
@@ -219,6 +242,8 @@ def _operator(item: OperatorCase, kinds: Sequence[str]) -> Fields:
     }
     if item.options is not None:
         fields |= {3: ("B", OPTIONS[item.kind]), 4: item.options}
+    if item.intermediates:
+        fields[8] = np.array(item.intermediates, np.int32)
     if item.custom:
         fields[5] = np.frombuffer(item.custom, np.uint8)
     return fields
@@ -228,5 +253,5 @@ def _code(kind: str) -> Fields:
     """The table of a kind of operators."""
     builtin, _, name = kind.partition(" ")
     number = BUILTINS.index(builtin)
-    fields: dict[int, Any] = {0: ("b", min(number, 127)), 3: ("i", number), 2: ("i", 1)}
+    fields: dict[int, Any] = {0: ("b", min(number, 127)), 3: ("i", number), 2: ("i", VERSIONS.get(kind, 1))}
     return fields | ({1: name} if name else {})

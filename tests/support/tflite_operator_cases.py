@@ -3,66 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from tflite_files import OperatorCase, TensorCase, tflite_model
+from tflite_arrangement_cases import ArrangementCases
+from tflite_files import TensorCase
+from tflite_image_cases import ImageCases
+from tflite_integer_cases import IntegerCases
+from tflite_product_cases import ProductCases
+from tflite_random_tensors import INTEGERS, Found, RandomTensors, SingleOperator, single_operator
+from tflite_recurrent_cases import RecurrentCases
 
-from glow_mlir.support.dataclass import dataclass
-
-INTEGERS = ("int8", "uint8")
 ACTIVATIONS = (0, 1, 2, 3)
 """None, ReLU, a range of -1 to 1, ReLU6."""
 
 
-@dataclass(frozen=True)
-class SingleOperator:
-    """A model of one operator: its bytes and its inputs, whose numbers are from 0 on if it `is_positive`."""
+class _Cases(RandomTensors):
+    """Operators with random shapes, scales and options."""
 
-    name: str
-    data: bytes
-    inputs: Sequence[TensorCase]
-    is_positive: bool = False
-
-    def arrays(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Random inputs: floats about 0, truth values, and integers of the whole range."""
-        found: list[np.ndarray] = []
-        for item in self.inputs:
-            dtype = np.dtype(item.dtype)
-            if dtype.kind == "f":
-                numbers = (generator.standard_normal(item.shape) * 2).astype(dtype)
-                found.append(np.abs(numbers) if self.is_positive else numbers)
-            elif dtype.kind == "b":
-                found.append(generator.integers(0, 2, item.shape).astype(dtype))
-            else:
-                limits = np.iinfo(dtype)
-                found.append(generator.integers(limits.min, limits.max + 1, item.shape).astype(dtype))
-        return found
-
-
-class _Cases:
-    """Operators with random shapes, scales and options: the kind, the tensors with the result last, and options."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
-
-    def _whole(self, low: int, high: int) -> int:
-        return int(self._random.integers(low, high))
-
-    def shape(self, rank: int) -> tuple[int, ...]:
-        return tuple(self._whole(1, 7) for _ in range(rank))
-
-    def tensor(self, shape: Sequence[int], dtype: str) -> TensorCase:
-        """A tensor whose integers have a random scale and zero point."""
-        if dtype == "float32":
-            return TensorCase(shape)
-        zero = 0 if dtype == "int16" else self._whole(np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
-        return TensorCase(shape, dtype, scales=[float(np.float32(self._random.uniform(0.004, 0.3)))], zeros=[zero])
-
-    def constant(self, array: np.ndarray) -> TensorCase:
-        return TensorCase(array.shape, array.dtype.name, array)
-
-    def functions(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def functions(self) -> Iterator[Found]:
         words = "ABS COS EXP FLOOR LOG LOGISTIC NEG SIN SQRT TANH SQUARE RSQRT RELU RELU6 RELU_N1_TO_1 HARD_SWISH"
         for kind in words.split():
             shape = self.shape(3)
@@ -72,7 +30,7 @@ class _Cases:
             out = TensorCase(shape, "int8", scales=[scale], zeros=[zero])
             yield kind, [self.tensor(shape, "int8"), out], None
 
-    def pairs(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def pairs(self) -> Iterator[Found]:
         for kind in "MAXIMUM MINIMUM POW".split():
             shape = self.shape(3)
             yield kind, [TensorCase(shape)] * 3, {}
@@ -87,14 +45,14 @@ class _Cases:
                 for dtype in of_integers if kind != "DIV" else ():
                     yield kind, [self.tensor(shape, dtype) for _ in range(3)], options
 
-    def images(self, dtype: str) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
-        batch, channels, padding = self._whole(1, 3), self._whole(1, 9), self._whole(0, 2)
-        sizes = [self._whole(3, 9) for _ in range(2)]
-        strides, kernel = ([self._whole(1, 3 + more) for _ in range(2)] for more in (0, 1))
+    def images(self, dtype: str) -> Iterator[Found]:
+        batch, channels, padding = self.whole(1, 3), self.whole(1, 9), self.whole(0, 2)
+        sizes = [self.whole(3, 9) for _ in range(2)]
+        strides, kernel = ([self.whole(1, 3 + more) for _ in range(2)] for more in (0, 1))
         valid = [(size - width) // stride + 1 for size, width, stride in zip(sizes, kernel, strides, strict=True)]
         same = [-(-size // stride) for size, stride in zip(sizes, strides, strict=True)]
         spatial = valid if padding else same
-        activation = self._whole(0, 2) * 3
+        activation = self.whole(0, 2) * 3
         options = {0: ("b", padding), 1: ("i", strides[1]), 2: ("i", strides[0])}
         image = self.tensor((batch, *sizes, channels), dtype)
         pooled = TensorCase((batch, *spatial, channels), dtype, scales=image.scales, zeros=image.zeros)
@@ -103,7 +61,7 @@ class _Cases:
             yield kind, [image, pooled], options | windows
         if dtype == "uint8":
             return
-        outputs, multiplier = self._whole(1, 9), self._whole(1, 3)
+        outputs, multiplier = self.whole(1, 9), self.whole(1, 3)
         weights = self._weights((outputs, *kernel, channels), outputs, 0, image)
         out = self.tensor((batch, *spatial, outputs), dtype)
         yield "CONV_2D", [image, *weights, out], options | {3: ("b", activation)}
@@ -115,11 +73,11 @@ class _Cases:
     def _weights(self, shape: Sequence[int], outputs: int, axis: int, left: TensorCase) -> list[TensorCase]:
         """Weights and a bias, of floats or of int8 with scales for each index of an axis."""
         if left.dtype == "float32":
-            arrays = (self._random.standard_normal(size).astype(np.float32) for size in (shape, outputs))
+            arrays = (self.random.standard_normal(size).astype(np.float32) for size in (shape, outputs))
             return [self.constant(array) for array in arrays]
-        scales = self._random.uniform(0.002, 0.02, outputs).astype(np.float32)
-        values = self._random.integers(-127, 128, shape).astype(np.int8)
-        bias = self._random.integers(-3000, 3000, outputs).astype(np.int32)
+        scales = self.random.uniform(0.002, 0.02, outputs).astype(np.float32)
+        values = self.random.integers(-127, 128, shape).astype(np.int8)
+        bias = self.random.integers(-3000, 3000, outputs).astype(np.int32)
         products = (np.float32(left.scales[0]) * scales).tolist()
         zeros = [0] * outputs
         return [
@@ -127,9 +85,9 @@ class _Cases:
             TensorCase((outputs,), "int32", bias, products, zeros),
         ]
 
-    def rows(self, dtype: str) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def rows(self, dtype: str) -> Iterator[Found]:
         shape = self.shape(4)
-        axes = sorted({self._whole(0, 4) for _ in range(2)})
+        axes = sorted({self.whole(0, 4) for _ in range(2)})
         folded = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
         operand, along = self.tensor(shape, dtype), self.constant(np.array(axes, np.int32))
         options = {0: ("?", True)}
@@ -139,14 +97,14 @@ class _Cases:
             yield kind, [operand, along, alike], options
         if dtype == "uint8":
             return
-        depth, outputs = self._whole(1, 40), self._whole(1, 9)
+        depth, outputs = self.whole(1, 40), self.whole(1, 9)
         matrix = self.tensor((5, depth), dtype)
         weights, bias = self._weights((outputs, depth), outputs, 0, matrix)
         yield "FULLY_CONNECTED", [matrix, weights, bias, self.tensor((5, outputs), dtype)], {0: ("b", 0)}
         out = TensorCase((3, 7)) if dtype == "float32" else TensorCase((3, 7), dtype, scales=[1 / 256], zeros=[-128])
         yield "SOFTMAX", [self.tensor((3, 7), dtype), out], {0: ("f", 1.0)}
 
-    def scales(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def scales(self) -> Iterator[Found]:
         shape = self.shape(3)
         for dtype in INTEGERS:
             yield "DEQUANTIZE", [self.tensor(shape, dtype), TensorCase(shape)], {}
@@ -154,7 +112,7 @@ class _Cases:
         for source, target in (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("int16", "int8")):
             yield "QUANTIZE", [self.tensor(shape, source), self.tensor(shape, target)], {}
 
-    def parts(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def parts(self) -> Iterator[Found]:
         """Slices, choices of rows, folds along no axis, and permutations with negative axes."""
         whole, masks = TensorCase((8, 6)), {number: ("i", 0) for number in range(5)}
         numbers = [self.constant(np.array(item, np.int32)) for item in ((-4, 1), (3, 4), (1, 2))]
@@ -168,12 +126,12 @@ class _Cases:
             yield kind, [row, none, row], {0: ("?", True)}
         yield "TRANSPOSE", [row, self.constant(np.array((-1, 0, 1), np.int32)), TensorCase((3, 4, 4))], {}
 
-    def shifts(self) -> Iterator[tuple[str, list[TensorCase], dict[int, Any] | None]]:
+    def shifts(self) -> Iterator[Found]:
         """Sums of 16 bits whose scales are powers of 2, and functions of large numbers."""
         for kind in ("ADD", "SUB"):
             for powers in ((12, 11, 11), (8, 13, 8), (9, 9, 9)):
                 tensors = [TensorCase((30, 20), "int16", scales=[2.0**-power], zeros=[0]) for power in powers]
-                yield kind, tensors, {0: ("b", self._whole(0, 2))}
+                yield kind, tensors, {0: ("b", self.whole(0, 2))}
         large = TensorCase((1, 256), "int8", scales=[10.0], zeros=[0])
         for kind in ("LOGISTIC", "EXP"):
             yield kind, [large, TensorCase((1, 256), "int8", scales=[1 / 256], zeros=[-128])], None
@@ -184,11 +142,8 @@ def single_operators(seed: int) -> Iterator[SingleOperator]:
     cases = _Cases(seed)
     families = [cases.functions(), cases.pairs(), cases.scales(), cases.parts(), cases.shifts()]
     families += [found for dtype in ("float32", *INTEGERS) for found in (cases.images(dtype), cases.rows(dtype))]
+    for kind in (ArrangementCases, IntegerCases, ImageCases, ProductCases, RecurrentCases):
+        families += kind(seed).families()
     for family in families:
-        for kind, tensors, options in family:
-            numbers = range(len(tensors))
-            given = [number for number in numbers[:-1] if tensors[number].values is None]
-            operator = OperatorCase(kind, numbers[:-1], numbers[-1:], options)
-            data = tflite_model(tensors, [operator], given, numbers[-1:])
-            name = f"{kind} of {tensors[0].dtype}"
-            yield SingleOperator(name, data, [tensors[item] for item in given], kind in ("LOG", "SQRT", "RSQRT", "POW"))
+        for found in family:
+            yield single_operator(found)

@@ -77,6 +77,8 @@ class Tensor:
     dtype: str
     values: np.ndarray | None = None
     quantization: Quantization | None = None
+    is_variable: bool = False
+    """Whether an operator keeps its values from call to call."""
     free_axes: tuple[int, ...] = ()
     """The axes whose size callers may change; `shape` has the size without a change."""
 
@@ -211,9 +213,10 @@ class _Reader:
         shape = tuple(table.array(0, "<i4").tolist())
         if len(shape) > MAX_AXES or min(shape, default=0) < 0:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
-        values = self._values(table, name, shape, TYPES[kind])
+        values, is_variable = self._values(table, name, shape, TYPES[kind]), bool(table.number(5, "?"))
         free = tuple(np.flatnonzero(table.array(7, "<i4")[: len(shape)] == FREE).tolist())
-        return Tensor(name, shape, TYPES[kind], values, _quantization(table, TYPES[kind]), free)
+        quantization = _quantization(table, TYPES[kind])
+        return Tensor(name, shape, TYPES[kind], values, quantization, free_axes=free, is_variable=is_variable)
 
     def _values(self, table: Table, name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
         """The numbers of a constant; tensors without elements are constants."""

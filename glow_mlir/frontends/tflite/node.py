@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TypeVar, cast
 
 import numpy as np
@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_integer
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.quant import UniformQuantizedType
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.tflite.file import CUSTOM, INTEGERS, Operator, Quantization, Tensor
@@ -39,6 +40,7 @@ LIMITS: Mapping[str, tuple[float, float]] = {
     "relu": (0, np.inf),
     "relu_n1_to_1": (-1, 1),
     "relu6": (0, 6),
+    "relu_0_to_1": (0, 1),
 }
 """Activation function → the range to which it limits numbers."""
 
@@ -68,14 +70,38 @@ class GraphValues:
     """
 
     builder: ModuleBuilder
-    tensors: list[Tensor]
+    file_tensors: Sequence[Tensor]
+    """The tensors as they are in the file."""
     variables: Variables
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     handles: dict[int, str] = field(default_factory=dict[int, str])
+    calls: tuple[int, ...] = (0,)
+    """The numbers of the graphs that are being emitted, the innermost one last."""
+    is_resized: bool = False
+    """Whether an input has another shape than in the file."""
+    tensors: list[Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tensors = [*self.file_tensors]
+
+    def set(self, number: int, value: SSAValue) -> None:
+        """Give a tensor its value, and the shape that it has."""
+        self.values[number] = value
+        self.tensors[number] = replace(self.tensors[number], shape=sizes_of(value))
 
     def is_known(self, number: int) -> bool:
         """Whether a tensor has a value."""
-        return number in self.values or number in self.handles or self.tensors[number].values is not None
+        item = self.tensors[number]
+        return number in self.values or number in self.handles or item.values is not None or item.is_variable
+
+    def value(self, number: int, node: NodeBuilder) -> SSAValue:
+        """The value of a tensor, which may be a constant; raises `UnsupportedError` if it has none."""
+        tensor = self.tensors[number]
+        if number not in self.values:
+            if tensor.values is None:
+                raise node.unsupported(f"'{tensor.name}' has no value")
+            self.values[number] = node.constant(tensor.values, tensor.name)
+        return self.values[number]
 
 
 class TfliteNode(NodeBuilder):
@@ -184,13 +210,8 @@ class TfliteNode(NodeBuilder):
 
     def input(self, position: int) -> SSAValue:
         """The value of an operand: for quantized tensors, the integers."""
-        tensor = self.tensor(position)
-        number = self.operator.inputs[position]
-        if number not in self.graph.values:
-            if tensor.values is None:
-                raise self.unsupported(f"operand {position}, '{tensor.name}', has no value")
-            self.graph.values[number] = self.constant(tensor.values, tensor.name)
-        return self.graph.values[number]
+        self.tensor(position)
+        return self.graph.value(self.operator.inputs[position], self)
 
     def known(self, position: int, role: str) -> np.ndarray:
         """The values of a constant operand."""
@@ -199,11 +220,37 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"{role} is not a constant")
         return found
 
+    def whole(self, position: int, role: str) -> int:
+        """The integer that a constant operand of one element is."""
+        found = self.known(position, role)
+        if found.size != 1 or found.dtype.kind not in "iu":
+            raise self.unsupported(f"{role} is of {found.dtype.name} and shape {list(found.shape)}, no integer")
+        return int(found.item())
+
     def is_float(self, position: int = 0) -> bool:
         """Whether an operand is of f32."""
         return self.tensor(position).dtype == "float32"
 
+    def state(self, position: int) -> SSAValue:
+        """The value of an operand that is kept from call to call, which is 0 at first."""
+        tensor = self.tensor(position)
+        if not tensor.is_variable:
+            raise self.unsupported(f"operand {position} is no state")
+        if tensor.name not in self.graph.variables.initial:
+            zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
+            self.graph.variables.initial[tensor.name] = np.full(tensor.shape, zero, tensor.dtype)
+        return self.graph.variables.read(tensor.name)
+
+    def keep(self, position: int, value: SSAValue) -> None:
+        """Give an operand that is kept from call to call its value for the next call."""
+        shaped = self.emit(ReshapeOp, value, shape=self.shape(position))
+        self.graph.variables.assign(self.tensor(position).name, shaped)
+
     # Quantized values
+
+    def is_quantized(self, position: int = 0) -> bool:
+        """Whether an operand has integers that stand for numbers."""
+        return self.tensor(position).quantization is not None and not self.is_float(position)
 
     def quantization(self, tensor: Tensor) -> Quantization:
         """The scales and zero points of a tensor; raises `UnsupportedError` if it has none."""
@@ -269,6 +316,7 @@ ACTIVATION_FIELDS: Mapping[str, int] = {
     "CONV_2D": 3,
     "DEPTHWISE_CONV_2D": 4,
     "FULLY_CONNECTED": 0,
+    "TRANSPOSE_CONV": 3,
     "CONCATENATION": 1,
     "AVERAGE_POOL_2D": 5,
     "MAX_POOL_2D": 5,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.activations import EluOp, HardSwishOp, LeakyReluOp, PReluOp, ReluOp
-from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp
+from glow_mlir.dialects.glow_high.activations import LeakyReluOp, PReluOp, ReluOp
+from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp, LessOp, MulOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.frontends.tflite.node import LIMITS, TfliteNode, tflite_operator
+from glow_mlir.frontends.tflite.operators.rescaling import centred, limited, ratio, rescaled, scaled_by
 
 
 def activated(node: TfliteNode, value: SSAValue, activation: str) -> SSAValue:
@@ -22,41 +24,40 @@ def activated(node: TfliteNode, value: SSAValue, activation: str) -> SSAValue:
     return node.emit(ClipOp, value, node.splat(low, value), node.splat(high, value))
 
 
-@tflite_operator("RELU")
+@tflite_operator("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 def relu(node: TfliteNode) -> SSAValue:
-    """The larger one of a number and 0."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
-    return activated(node, node.input(0), "relu")
+    """A number limited to 0 and above, or to 0 to 6, -1 to 1, or 0 to 1."""
+    activation = node.kind.lower()
+    if node.is_float():
+        return activated(node, node.input(0), activation)
+    return rescaled(node, centred(node, 0), np.array([ratio(node)]), activation)
 
 
 @tflite_operator("PRELU")
 def prelu(node: TfliteNode) -> SSAValue:
     """Negative numbers times a slope."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
-    return node.emit(PReluOp, node.input(0), node.input(1))
+    if node.is_float():
+        return node.emit(PReluOp, node.input(0), node.input(1))
+    value = centred(node, 0)
+    product = node.emit(MulOp, value, centred(node, 1))
+    own, slope, out = (node.quantization(item).scales[0] for item in (node.tensor(0), node.tensor(1), node.output()))
+    sloped = scaled_by(node, product, float(own * slope / out))
+    return _by_sign(node, value, scaled_by(node, value, ratio(node)), sloped)
 
 
-@tflite_operator("RELU6", "RELU_N1_TO_1")
-def limited(node: TfliteNode) -> SSAValue:
-    """A number from 0 to 6, or from -1 to 1."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
-    return activated(node, node.input(0), node.kind.lower())
+def _by_sign(node: TfliteNode, value: SSAValue, above: SSAValue, below: SSAValue) -> SSAValue:
+    """One of two integers, of i32, as results: the second one below 0."""
+    is_below = node.emit(LessOp, value, node.splat(0, value))
+    return limited(node, node.emit(WhereOp, is_below, below, above))
 
 
 @tflite_operator("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> SSAValue:
     """Negative numbers times a factor."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
-    return node.emit(LeakyReluOp, node.input(0), alpha=node.options.real(0))
-
-
-@tflite_operator("ELU", "HARD_SWISH")
-def plain(node: TfliteNode) -> SSAValue:
-    """An exponential below 0, or x · ReLU6(x + 3) / 6."""
-    if not node.is_float():
-        raise node.unsupported("of integers is not supported")
-    return node.emit({"ELU": EluOp, "HARD_SWISH": HardSwishOp}[node.kind], node.input(0))
+    alpha = node.options.real(0)
+    if node.is_float():
+        return node.emit(LeakyReluOp, node.input(0), alpha=alpha)
+    value, scales = centred(node, 0), [node.quantization(item).scales[0] for item in (node.tensor(0), node.output())]
+    sloped = scaled_by(node, value, abs(float(scales[0] * np.float32(alpha) / scales[1])))
+    sloped = node.emit(NegOp, sloped) if alpha < 0 else sloped
+    return _by_sign(node, value, scaled_by(node, value, ratio(node)), sloped)

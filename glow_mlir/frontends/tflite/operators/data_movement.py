@@ -6,9 +6,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.quantization import LookupOp
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
+from glow_mlir.frontends.tflite.operators.interpolation import rounded
 
 
 @tflite_operator("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
@@ -40,15 +42,24 @@ def pad(node: TfliteNode) -> SSAValue:
 
 @tflite_operator("CONCATENATION")
 def concatenation(node: TfliteNode) -> SSAValue:
-    """Parts one behind the other along an axis; quantized ones have the scale of the result."""
-    scale = node.output().quantization
-    if any(_differs(node, position) for position in range(node.count)) and scale is not None:
-        raise node.unsupported("of several scales is not supported")
-    parts = [node.input(position) for position in range(node.count)]
-    found = node.emit(ConcatOp, parts, axis=node.options.number(0, "i"))
+    """Parts one behind the other along an axis; those of uint8 of other scales are rescaled to that of the result."""
     if not node.is_float() and node.activation != "none":
         raise node.unsupported(f"of {node.tensor(0).dtype} with an activation function is not supported")
-    return activated(node, found, node.activation)
+    parts = [_in_scale_of_result(node, position) for position in range(node.count)]
+    return activated(node, node.emit(ConcatOp, parts, axis=node.options.number(0, "i")), node.activation)
+
+
+def _in_scale_of_result(node: TfliteNode, position: int) -> SSAValue:
+    """An operand in the scale of the result; the reference computes other scales of uint8 in f32."""
+    if node.output().quantization is None or not _differs(node, position):
+        return node.input(position)
+    own, out = node.quantization(node.tensor(position)), node.quantization(node.output())
+    if node.tensor(position).dtype != "uint8" or node.output().dtype != "uint8":
+        raise node.unsupported(f"of {node.tensor(position).dtype} of several scales is not supported")
+    scale = own.scales[0] * (np.float32(1) / np.float32(node.scale(node.output())))
+    moved = np.arange(256).astype(np.float32) * scale - np.float32(own.zero_points[0]) * scale
+    table = (rounded(moved) + out.zero_points[0]).clip(0, 255).astype(np.uint8)
+    return node.emit(LookupOp, node.input(position), node.constant(table, f"{node.name}.table"))
 
 
 def _differs(node: TfliteNode, position: int) -> bool:
@@ -57,15 +68,3 @@ def _differs(node: TfliteNode, position: int) -> bool:
     if own is None or out is None:
         return own is not out
     return not (np.array_equal(own.scales, out.scales) and np.array_equal(own.zero_points, out.zero_points))
-
-
-@tflite_operator("DEPTH_TO_SPACE")
-def depth_to_space(node: TfliteNode) -> SSAValue:
-    """Blocks of channels become blocks of pixels of [N, H, W, C]; the block is the outer part of a channel."""
-    block = node.options.number(0, "i")
-    batch, height, width, channels = node.image(0)
-    if block < 1 or channels % block**2:
-        raise node.unsupported(f"blocks of {block} do not fit {channels} channels")
-    split = node.emit(ReshapeOp, node.input(0), shape=(batch, height, width, block, block, channels // block**2))
-    moved = node.emit(TransposeOp, split, permutation=(0, 1, 3, 2, 4, 5))
-    return node.emit(ReshapeOp, moved, shape=(batch, height * block, width * block, channels // block**2))

@@ -7,19 +7,11 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
-from glow_mlir.dialects.glow_high.elementwise_binary import (
-    AddOp,
-    ClipOp,
-    DivOp,
-    GreaterOrEqualOp,
-    LessOp,
-    SubOp,
-    WhereOp,
-)
-from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, CastOp, NegOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.rescaling import centred, rescaled
+from glow_mlir.frontends.tflite.operators.rescaling import centred, rescaled, rounded_away
 
 
 @tflite_operator("DEQUANTIZE")
@@ -44,11 +36,7 @@ def _of_floats(node: TfliteNode) -> SSAValue:
     out, dtype = node.quantization(node.output()), node.output().dtype
     value = node.input(0)
     ratio = node.emit(DivOp, value, node.splat(node.scale(node.output()), value))
-    size = node.emit(AbsOp, ratio)
-    below = node.emit(FLOAT_FUNCTIONS["floor"], size)
-    is_half = node.emit(GreaterOrEqualOp, node.emit(SubOp, size, below), node.splat(0.5, value))
-    rounded = node.emit(AddOp, below, node.emit(CastOp, is_half, to=f32))
-    signed = node.emit(WhereOp, node.emit(LessOp, ratio, node.splat(0, value)), node.emit(NegOp, rounded), rounded)
+    signed = rounded_away(node, ratio)
     moved = node.emit(AddOp, signed, node.splat(int(out.zero_points[0]), value))
     limits = node.limits(node.output())
     limited = node.emit(ClipOp, moved, *(node.splat(limit, value) for limit in limits))

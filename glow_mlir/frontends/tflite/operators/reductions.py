@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MulOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, CastOp
-from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.glow_high.elementwise_binary import DivOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.reductions import (
     ArgMaxOp,
     ArgMinOp,
@@ -25,7 +23,14 @@ from glow_mlir.dialects.glow_high.reductions import (
 )
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
-from glow_mlir.frontends.tflite.operators.rescaling import BITS, centred, quantized_multipliers, rescaled_twice
+from glow_mlir.frontends.tflite.operators.rescaling import (
+    BITS,
+    centred,
+    quantized_multipliers,
+    ratio,
+    rescaled,
+    rescaled_twice,
+)
 
 FOLDS: dict[str, type[HighOp]] = {
     "MEAN": ReduceMeanOp,
@@ -46,13 +51,21 @@ def _axes(node: TfliteNode) -> Shape:
 
 @tflite_operator(*FOLDS)
 def fold(node: TfliteNode) -> SSAValue:
-    """A fold along axes; quantized values have a mean, and those of one scale the largest and the smallest element."""
+    """A fold along axes; quantized values have a mean and a sum, and those of one scale other folds."""
     axes, value = _axes(node), node.input(0)
-    if node.tensor(0).quantization is not None and not node.is_float():
+    if node.is_quantized():
         if node.kind == "MEAN":
             return _integer_mean(node, axes)
-        if node.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
+        if node.kind == "SUM":
+            total = node.emit(ReduceSumOp, centred(node, 0), axes=axes, keepdims=True)
+            return node.emit(ReshapeOp, rescaled(node, total, np.array([ratio(node)])), shape=node.output().shape)
+        if node.kind == "REDUCE_PROD":
             raise node.unsupported("of quantized values is not supported")
+    if node.kind == "MEAN" and not node.is_float():
+        count = math.prod(node.shape(0)[axis] for axis in axes)
+        total = node.emit(ReduceSumOp, node.cast(value, i64), axes=axes, keepdims=True)
+        value = node.cast(node.emit(DivOp, total, node.splat(count, i64)), element_of(value))
+        return node.emit(ReshapeOp, value, shape=node.output().shape)
     return node.emit(ReshapeOp, node.emit(FOLDS[node.kind], value, axes=axes, keepdims=True), shape=node.output().shape)
 
 
@@ -78,35 +91,8 @@ def _integer_mean(node: TfliteNode, axes: Shape) -> SSAValue:
 @tflite_operator("ARG_MAX", "ARG_MIN")
 def position(node: TfliteNode) -> SSAValue:
     """The index of the largest or the smallest element along an axis."""
-    axis = int(node.known(1, "the axis").item())
+    axis = node.whole(1, "the axis")
     operator = {"ARG_MAX": ArgMaxOp, "ARG_MIN": ArgMinOp}[node.kind]
-    found = node.emit(operator, node.input(0), axis=axis, keepdims=False)
+    value = node.cast(node.input(0), i32) if node.tensor(0).dtype == "bool" else node.input(0)
+    found = node.emit(operator, value, axis=axis, keepdims=False)
     return node.emit(CastOp, found, to=i32) if node.output().dtype == "int32" else found
-
-
-@tflite_operator("SOFTMAX")
-def softmax(node: TfliteNode) -> SSAValue:
-    """Exponentials divided by their sum along the last axis; those of 8-bit quantized values are entries of a table."""
-    beta = node.options.real(0)
-    if node.is_float():
-        scaled = node.input(0) if beta == 1 else node.emit(MulOp, node.input(0), node.splat(beta, node.input(0)))
-        return node.emit(SoftmaxOp, scaled, axis=-1)
-    if not all(node.limits(item)[1] < 256 for item in (node.tensor(0), node.output())):
-        raise node.unsupported(f"of {node.tensor(0).dtype} is not supported")
-    return _softmax_of_table(node, beta)
-
-
-def _softmax_of_table(node: TfliteNode, beta: float) -> SSAValue:
-    scale = np.float32(node.quantization(node.tensor(0)).scales[0] * np.float32(beta))
-    out = node.quantization(node.output())
-    table = np.array([math.exp(float(-scale * np.float32(255 - entry))) for entry in range(256)], np.float32)
-    wide = node.emit(CastOp, node.input(0), to=i32)
-    below = node.emit(SubOp, wide, node.emit(ReduceMaxOp, wide, axes=[-1], keepdims=True))
-    entries = node.emit(AddOp, below, node.splat(255, below))
-    powers = node.emit(GatherOp, node.constant(table, f"{node.name}.table"), entries, axis=0)
-    total = node.emit(ReduceSumOp, powers, axes=[-1], keepdims=True)
-    inverse = node.emit(DivOp, node.splat(1, f32), node.emit(MulOp, total, node.splat(float(out.scales[0]), f32)))
-    rounded = node.emit(FLOAT_FUNCTIONS["round_even"], node.emit(MulOp, powers, inverse))
-    found = node.emit(AddOp, node.emit(CastOp, rounded, to=i32), node.splat(int(out.zero_points[0]), i32))
-    clipped = node.emit(ClipOp, found, *(node.splat(limit, i32) for limit in node.limits(node.output())))
-    return node.emit(CastOp, clipped, to=element_of(node.input(0)))

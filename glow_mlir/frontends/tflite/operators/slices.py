@@ -40,7 +40,7 @@ def strided_slice(node: TfliteNode) -> SSAValue:
             begin = 0 if begin is None else normalize_axis(begin, size)
             end, step = begin + 1, 1
         found.append(range(*slice(begin, end, step).indices(size)))
-    return node.emit(ReshapeOp, _taken(node, found), shape=node.output().shape)
+    return node.emit(ReshapeOp, taken(node, node.input(0), found), shape=node.output().shape)
 
 
 def _numbers(node: TfliteNode, position: int, role: str) -> list[int]:
@@ -48,10 +48,10 @@ def _numbers(node: TfliteNode, position: int, role: str) -> list[int]:
     return node.known(position, role).reshape(-1).tolist()
 
 
-def _taken(node: TfliteNode, parts: Sequence[range]) -> SSAValue:
-    """The elements at these indices."""
+def taken(node: TfliteNode, value: SSAValue, parts: Sequence[range]) -> SSAValue:
+    """The elements at these indices along each axis."""
     starts, ends, steps = zip(*((part.start, part.stop, part.step) for part in parts), strict=True)
-    return node.emit(SliceOp, node.input(0), starts=starts, ends=ends, steps=steps)
+    return node.emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
 
 
 @tflite_operator("SLICE")
@@ -70,7 +70,7 @@ def split(node: TfliteNode) -> Sequence[SSAValue]:
     """Parts along an axis, one for each result."""
     value, axis = (1, 0) if node.kind == "SPLIT" else (0, 2)
     whole = node.shape(value)
-    along = normalize_axis(int(node.known(axis, "the axis").item()), len(whole))
+    along = normalize_axis(node.whole(axis, "the axis"), len(whole))
     parts: list[SSAValue] = []
     begin = 0
     for position in range(len(node.operator.outputs)):

@@ -1,4 +1,4 @@
-"""Pools, and images of other sizes."""
+"""Pools."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, GreaterOp, SubOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, GreaterOp, MulOp, SubOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp, SumPoolOp
-from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.products import SAME, same_pads
 
 
+def _window(node: TfliteNode) -> dict[str, list[int]]:
+    """The windows of a pool."""
+    strides, kernel = ([node.step(field) for field in fields] for fields in ((2, 1), (4, 3)))
+    is_same = node.options.number(0, "b") == SAME
+    pads = same_pads(node.image(0)[1:3], kernel, strides, (1, 1)) if is_same else [0] * 4
+    return {"kernel_shape": kernel, "strides": strides, "pads": pads}
+
+
 @tflite_operator("MAX_POOL_2D", "AVERAGE_POOL_2D")
 def pool_2d(node: TfliteNode) -> SSAValue:
     """The largest element, or the mean, of windows of [N, H, W, C]; the border does not count."""
-    options = node.options
-    strides, kernel = ([node.step(field) for field in fields] for fields in ((2, 1), (4, 3)))
-    is_same = options.number(0, "b") == SAME
-    pads = same_pads(node.image(0)[1:3], kernel, strides, (1, 1)) if is_same else [0] * 4
-    form = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+    form = _window(node)
     if node.is_float():
         operator = MaxPoolOp if node.kind == "MAX_POOL_2D" else AvgPoolOp
         return activated(node, node.emit(operator, node.input(0), **form), node.activation)
@@ -55,16 +59,11 @@ def _counts(sizes: Sequence[int], outputs: Sequence[int], form: Mapping[str, lis
     return np.outer(*along).astype(np.int32).reshape(1, *outputs, 1)
 
 
-@tflite_operator("RESIZE_BILINEAR")
-def resize_bilinear(node: TfliteNode) -> SSAValue:
-    """An image [N, H, W, C] in another size, by linear interpolation."""
+@tflite_operator("L2_POOL_2D")
+def l2_pool_2d(node: TfliteNode) -> SSAValue:
+    """The root of the mean square of windows of [N, H, W, C]; the border does not count."""
     if not node.is_float():
         raise node.unsupported("of integers is not supported")
-    is_aligned, has_centers = (bool(node.options.number(field, "?")) for field in (2, 3))
-    rule = "align_corners" if is_aligned else "half_pixel" if has_centers else "asymmetric"
-    return resized(node, "linear", rule)
-
-
-def resized(node: TfliteNode, mode: str, rule: str) -> SSAValue:
-    """An image in the size of the result."""
-    return node.emit(ResizeOp, node.input(0), shape=node.output().shape, mode=mode, coordinates=rule)
+    squares = node.emit(MulOp, node.input(0), node.input(0))
+    root = node.emit(FLOAT_FUNCTIONS["sqrt"], node.emit(AvgPoolOp, squares, **_window(node)))
+    return activated(node, root, node.activation)
