@@ -76,7 +76,9 @@ def drawn(seed: int) -> tuple[Form, np.random.Generator]:
         shape[axis] = batch[at]
     mapped = rest[: int(rng.integers(1, len(rest) + 1))]
     dropped = sorted(axis for axis in rest if rng.random() < 0.5)
-    sizes = [1 if axis in dropped or axis in batching else int(rng.integers(1, shape[axis] + 1)) for axis in range(rank)]
+    sizes = [
+        1 if axis in dropped or axis in batching else int(rng.integers(1, shape[axis] + 1)) for axis in range(rank)
+    ]
     kept = rank - len(dropped) - len(batching)
     offsets = sorted(int(at) for at in rng.permutation(kept + len(batch))[:kept])
     vector = int(rng.integers(0, len(batch) + 1))
@@ -168,7 +170,9 @@ def test_starts_of_any_integers_are_clamped(dtype: type, start: int) -> None:
     x, at = np.arange(6, dtype=np.float32), np.array(start, dtype)
     first = 0 if start < 0 else 4
     types = signature_of([x, at], [x[:2]])
-    check(f'%r = "stablehlo.dynamic_slice"(%0, %1) <{{slice_sizes = array<i64: 2>}}> : {types}', [x, at], [x[first:][:2]])
+    check(
+        f'%r = "stablehlo.dynamic_slice"(%0, %1) <{{slice_sizes = array<i64: 2>}}> : {types}', [x, at], [x[first:][:2]]
+    )
     numbers = "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"
     rows = np.array([[start], [1]], dtype)
     properties = f"dimension_numbers = {numbers}, slice_sizes = array<i64: 1>"
