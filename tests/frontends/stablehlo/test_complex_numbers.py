@@ -78,7 +78,10 @@ def test_operations_on_two_complex_numbers(name: str) -> None:
 
 
 def test_quotients_of_large_and_small_numbers_do_not_overflow() -> None:
-    left, right = np.array([[1e200 + 1e200j, 1e-300 + 0j, 3.0 + 0j]]), np.array([[1e200 - 1e190j, 1e-300 + 1e-300j, 2j]])
+    left, right = (
+        np.array([[1e200 + 1e200j, 1e-300 + 0j, 3.0 + 0j]]),
+        np.array([[1e200 - 1e190j, 1e-300 + 1e-300j, 2j]]),
+    )
     checked("stablehlo.divide", [left, right], np.array([[1 + 1j, 0.5 - 0.5j, -1.5j]]) * np.array([[1 + 1e-10j, 1, 1]]))
 
 
