@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, f32
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width
@@ -44,8 +44,8 @@ def solved(
 def triangular_solve(node: StablehloNode) -> SSAValue:
     """A system of equations with a triangular matrix."""
     turned = node.properties["transpose_a"].data in ("TRANSPOSE", "ADJOINT")  # pyright: ignore
-    flags = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
-    return solved(node, *node.inputs(), *flags, turned)
+    on_left, lower, is_unit = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
+    return solved(node, node.input(0), node.input(1), on_left, lower, is_unit, turned)
 
 
 def factored(node: StablehloNode, matrix: SSAValue, lower: bool) -> tuple[SSAValue, SSAValue]:
@@ -53,8 +53,6 @@ def factored(node: StablehloNode, matrix: SSAValue, lower: bool) -> tuple[SSAVal
     element = element_of(matrix)
     matrix = wide(node, matrix)
     if 0 in sizes_of(matrix):
-        from xdsl.dialects.builtin import i32
-
         return node.cast(matrix, element), node.splat(0, i32, sizes_of(matrix)[:-2])
     factor, failed = cholesky_factor(node, matrix if lower else transposed_matrices(node, matrix))
     return node.cast(factor if lower else transposed_matrices(node, factor), element), failed
@@ -86,7 +84,7 @@ def trsm(node: StablehloNode) -> Sequence[Value]:
     """A system of equations with a triangular matrix."""
     on_left, lower = letter(node, "side") == "L", letter(node, "uplo") == "L"
     is_unit, turned = letter(node, "diag") == "U", letter(node, "trans_x") != "N"
-    return [solved(node, *node.inputs(0, 2), on_left, lower, is_unit, turned)]
+    return [solved(node, node.input(0), node.input(1), on_left, lower, is_unit, turned)]
 
 
 def getrf(node: StablehloNode) -> Sequence[Value]:
