@@ -197,8 +197,8 @@ def input_names(function: FuncOp) -> list[str]:
     """The names of arguments: those of their locations, or else `arg0` and so on; each is unique."""
     found: list[str] = []
     for number, argument in enumerate(function.body.block.args):
-        location = argument.location if hasattr(argument, "location") else None  # pyright: ignore
-        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"  # pyright: ignore
+        location = argument.location if hasattr(argument, "location") else None
+        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"
         found.append(wish if wish not in found else f"{wish}_{number}")
     return found
 

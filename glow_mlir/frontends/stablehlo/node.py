@@ -275,7 +275,7 @@ class StablehloNode(NodeBuilder):
         found = self.properties.get("padding")
         if found is None:
             return [(0, 0)] * rank
-        numbers = list(found.get_values())  # pyright: ignore
+        numbers = cast("list[int]", list(found.get_values()))  # pyright: ignore
         if len(numbers) == 1:
             numbers *= 2 * rank
         return [(int(low), int(high)) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
@@ -287,7 +287,7 @@ class StablehloNode(NodeBuilder):
         found = self.op.results[position].type
         if not isinstance(found, TensorType):
             raise self.unsupported(f"a result of type {found} is not supported")
-        return found
+        return cast("TensorType[Attribute]", found)
 
     def element(self, position: int = 0) -> Attribute:
         """The element type of a result; where parts of complex numbers take the place of operands, that of a part."""

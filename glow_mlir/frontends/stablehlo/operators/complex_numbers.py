@@ -98,7 +98,7 @@ def log_plus_one(node: StablehloNode) -> Value:
 @stablehlo_operator("power", of_complex=True)
 def power(node: StablehloNode) -> Value:
     """A power of a complex number."""
-    return of_pair(node, formulas.power(pair_of(node, 0), pair_of(node, 1), _angle(node)))  # pyright: ignore
+    return of_pair(node, formulas.power(pair_of(node, 0), pair_of(node, 1), _angle(node)))
 
 
 def _root(node: StablehloNode) -> Pair:

@@ -89,7 +89,7 @@ def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
 
 
 def _count(sizes: Sequence[Size]) -> Size:
-    return math.prod(sizes)  # pyright: ignore
+    return math.prod(sizes)
 
 
 # ---- Convolutions
