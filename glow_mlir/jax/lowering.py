@@ -67,7 +67,7 @@ def lowered(
     model = StablehloModel(
         source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
     )
-    model.told(operations_of(operation))
+    model.keep_program(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
     return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.support.symbols import size_from_label
 
 Labels = tuple[int | str, ...]
@@ -46,7 +47,7 @@ def labels_of(function: FuncOp, names: Sequence[str]) -> list[Labels]:
 
 def _sizes(type_: Attribute) -> tuple[int, ...]:
     """The sizes of a tensor, negative ones where they are not known."""
-    return tuple(type_.get_shape()) if isinstance(type_, TensorType) else ()
+    return declared_shape(type_) if isinstance(type_, TensorType) else ()
 
 
 def _label(text: str) -> str:

@@ -22,17 +22,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import NUMPY_NAMES
-from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.shapes import declared_shape, tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.stablehlo.node import (
+    IMPORTERS,
     ComplexValue,
+    Importer,
     Program,
     UnfinishedError,
     Value,
     of_parts,
-    part_type,
     parts_of_array,
 )
 from glow_mlir.support.dataclass import dataclass
@@ -95,8 +96,7 @@ def import_stablehlo(
 
     Raises `UnsupportedError` with all operations that are not supported, and `ModelError` for a damaged program.
     """
-    for family in FAMILIES:
-        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    importers()
     function = entry_of(module, entry)
     given = given or Given()
     inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
@@ -123,6 +123,13 @@ def _resources(module: ModuleOp, arrays: Sequence[np.ndarray]) -> dict[Operation
     if len(left_out) != len(arrays):
         raise ModelError(f"the program leaves out {len(left_out)} constants, and has {len(arrays)}")
     return dict(zip(left_out, arrays, strict=True))
+
+
+def importers() -> Mapping[str, Importer]:
+    """Name of an operation, with its dialect → the function that imports it; from all families."""
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    return IMPORTERS
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
@@ -159,8 +166,8 @@ def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tupl
     stored = element if part is None else part
     if not isinstance(type_, TensorType) or stored not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
-    names = [name] if part is None else [f"{name}.{part}" for part in PARTS]
-    return [(each, tensor(tuple(type_.get_shape()) if shape is None else shape, stored)) for each in names]
+    names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
+    return [(each, tensor(declared_shape(type_) if shape is None else shape, part)) for each in names]
 
 
 def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:

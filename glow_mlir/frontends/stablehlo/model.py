@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.shapes import declared_shape
 from glow_mlir.errors import GlowError
 from glow_mlir.frontends.builder.inputs import check_dimensions, input_shapes
 from glow_mlir.frontends.stablehlo.files import read_stablehlo
@@ -52,7 +53,7 @@ class StablehloModel:
         """Its operations."""
         return read_stablehlo(self.source)
 
-    def told(self, program: ModuleOp) -> None:
+    def keep_program(self, program: ModuleOp) -> None:
         """Take the operations of the text from who has them, so that it need not be read."""
         vars(self)["program"] = program
 
@@ -134,6 +135,6 @@ def _parts(name: str, type_: Attribute, labels: Labels | None = None) -> list[Ar
     """The inputs or outputs for an argument or result; free dimensions without a label go by name and axis."""
     found: list[Argument] = []
     for part, own in border(name, type_):
-        sizes = labels or [size if size >= 0 else f"{name}.{axis}" for axis, size in enumerate(own.get_shape())]
+        sizes = labels or [size if size >= 0 else f"{name}.{axis}" for axis, size in enumerate(declared_shape(own))]
         found.append(Argument(part, name_of(numpy_dtype(own.element_type)), tuple(sizes)))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -20,6 +21,9 @@ from glow_mlir.ir.rewriter import Rewriter
 MIN_WINDOW = 64
 """The minimum number of elements of a window: those of gradients are as large as images."""
 
+MAX_TAPS = 25
+"""The maximum number of products, each of which is an instruction of its own."""
+
 
 class FilterGradientToProducts(Pattern):
     """
@@ -35,14 +39,14 @@ class FilterGradientToProducts(Pattern):
         images, cotangent = _exchanged(op.input), _exchanged(op.filter)
         if images is None or cotangent is None or not is_channels_last(op.layout) or integer(op.group) != 1:
             return
-        if op.bias is not None or op.to is not None or not all(map(has_static_shape, (images, cotangent))):
+        if op.bias is not None or op.to is not None or not (has_static_shape(images) and has_static_shape(cotangent)):
             return
         window = op.window()
         channels = shape_of(images)[-1]
-        size = 1
-        for length in window.kernel:
-            size *= length
-        if size < MIN_WINDOW or channels > costs_of(rewriter.function.target).tap_product_channels:
+        taps = prod(split_image(shape_of(op.result), op.layout)[1])
+        if prod(window.kernel) < MIN_WINDOW or not 0 < taps <= MAX_TAPS:
+            return
+        if channels > costs_of(rewriter.function.target).tap_product_channels:
             return
         rewriter.replace(op, (), [_products(op, window, images, cotangent, rewriter.emit)])
 
@@ -62,9 +66,7 @@ def _products(op: ConvOp, window: Window, images: SSAValue, cotangent: SSAValue,
     pads = (0, *window.pads[:space], 0, 0, *window.pads[space:], 0)
     padded = emit(PadOp, images, None, pads=pads) if any(pads) else images
     batch, channels = shape_of(images)[0], shape_of(images)[-1]
-    depth = batch
-    for length in window.kernel:
-        depth *= length
+    depth = batch * prod(window.kernel)
     rows = emit(ReshapeOp, cotangent, shape=(depth, outputs))
     found: list[SSAValue] = []
     for at in product(*map(range, windows)):

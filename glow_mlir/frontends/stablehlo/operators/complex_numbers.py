@@ -156,7 +156,7 @@ def conjugate(node: StablehloNode) -> Value:
 @stablehlo_operator("compare", of_complex=True)
 def compare(node: StablehloNode) -> SSAValue:
     """Whether two complex numbers are equal, or differ."""
-    direction = node.properties["comparison_direction"].data  # pyright: ignore
+    direction = node.text("comparison_direction")
     if direction not in ("EQ", "NE"):
         raise node.unsupported(f"{direction} of complex numbers is not supported")
     formula = formulas.are_equal if direction == "EQ" else formulas.differ

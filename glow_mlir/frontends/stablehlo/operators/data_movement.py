@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -39,7 +40,7 @@ def constant(node: StablehloNode) -> Value:
         pairs = np.array(list(value.get_values()), numpy_dtype(part))
         parts = pairs.reshape(-1, 2).T.reshape(2, *node.static_shape())
         return node.complex(*map(node.constant, parts))
-    array = dense_array(value, node.declared())
+    array = dense_array(cast("DenseIntOrFPElementsAttr[Any]", value), node.declared())
     if array.size > 1 and value.is_splat():
         return node.splat(array.reshape(-1)[0].item(), node.element(), node.static_shape())
     return node.constant(array)
@@ -48,8 +49,8 @@ def constant(node: StablehloNode) -> Value:
 @stablehlo_operator("iota")
 def iota(node: StablehloNode) -> Value:
     """The positions along a dimension."""
-    if (element := part_type(node.element())) is not None:
-        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element)
+    if (part := part_type(node.element())) is not None:
+        real = counted(node, node.static_shape(), node.integer("iota_dimension"), part)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return counted(node, node.static_shape(), node.integer("iota_dimension"))
 

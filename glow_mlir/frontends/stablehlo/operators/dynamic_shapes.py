@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
-from glow_mlir.dialects.shapes import size_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, size_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.frontends.builder.padding import pad_value
@@ -114,7 +114,7 @@ def _bounds(node: StablehloNode, value: SSAValue) -> list[Bound]:
 
 def _lengths(node: StablehloNode, start: SSAValue, end: SSAValue) -> list[Size | None]:
     """What the ends of parts are more than their starts, where they are sums of these; `None` where not known."""
-    declared = node.declared().get_shape()
+    declared = declared_shape(node.declared())
     if isinstance(op := end.owner, AddOp) and start in op.inputs():
         one, other = op.inputs()
         found = node.symbolic_value(other if one is start else one)

@@ -43,7 +43,7 @@ def solved(
 @stablehlo_operator("triangular_solve")
 def triangular_solve(node: StablehloNode) -> SSAValue:
     """A system of equations with a triangular matrix."""
-    turned = node.properties["transpose_a"].data in ("TRANSPOSE", "ADJOINT")  # pyright: ignore
+    turned = node.text("transpose_a") in ("TRANSPOSE", "ADJOINT")
     on_left, lower, is_unit = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
     return solved(node, node.input(0), node.input(1), on_left, lower, is_unit, turned)
 

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp, SumPoolOp
 from glow_mlir.dialects.glow_high.reductions import CumProdOp, CumSumOp
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import declared_shape, element_of, rank_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_FIRST, CHANNELS_LAST
 from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.padding import pad_value
@@ -122,8 +122,8 @@ def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
 
 def _result_shape(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[int, ...]:
     """The shape of the results: what the program says, or else the number of windows."""
-    is_known = min(node.declared().get_shape(), default=0) >= 0
-    return node.static_shape(like=() if is_known else _prepared(node, leaves(values), leaves(initial))[1].count)
+    is_known = min(declared_shape(node.declared()), default=0) >= 0
+    return node.static_shape(like=() if is_known else _prepared(node, values, initial)[1].count)
 
 
 def _prepared(
