@@ -34,6 +34,7 @@ from glow_mlir.frontends.stablehlo.node import (
     UnfinishedError,
     Value,
     of_parts,
+    part_type,
     parts_of_array,
 )
 from glow_mlir.support.dataclass import dataclass
@@ -166,8 +167,8 @@ def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tupl
     stored = element if part is None else part
     if not isinstance(type_, TensorType) or stored not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
-    names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
-    return [(each, tensor(declared_shape(type_) if shape is None else shape, part)) for each in names]
+    names = [name] if part is None else [f"{name}.{part}" for part in PARTS]
+    return [(each, tensor(declared_shape(type_) if shape is None else shape, stored)) for each in names]
 
 
 def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:

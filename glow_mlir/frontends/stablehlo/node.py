@@ -48,11 +48,6 @@ Value = SSAValue | ComplexValue
 """What a value of StableHLO is in `glow_high`."""
 
 
-def part_type(element: Attribute) -> Attribute | None:
-    """The type of both parts of complex numbers; `None` for other elements."""
-    return cast("Attribute", element.element_type) if isinstance(element, ComplexType) else None
-
-
 def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
     """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
     return [np.real(array).copy(), np.imag(array).copy()] if array.dtype.kind == "c" else [array]

@@ -50,7 +50,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
 from glow_mlir.dialects.quant import integer_bounds
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.stablehlo.activations import gelu_operand
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, part_type, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_floats, part_type, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
