@@ -50,7 +50,7 @@ Value = SSAValue | ComplexValue
 
 def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
     """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
-    return [array.real.copy(), array.imag.copy()] if array.dtype.kind == "c" else [array]
+    return [np.real(array).copy(), np.imag(array).copy()] if array.dtype.kind == "c" else [array]
 
 
 def parts_of(value: Value) -> list[SSAValue]:

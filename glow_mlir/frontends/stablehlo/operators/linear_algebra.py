@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, f32
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width
@@ -53,8 +53,6 @@ def factored(node: StablehloNode, matrix: SSAValue, lower: bool) -> tuple[SSAVal
     element = element_of(matrix)
     matrix = wide(node, matrix)
     if 0 in sizes_of(matrix):
-        from xdsl.dialects.builtin import i32
-
         return node.cast(matrix, element), node.splat(0, i32, sizes_of(matrix)[:-2])
     factor, failed = cholesky_factor(node, matrix if lower else transposed_matrices(node, matrix))
     return node.cast(factor if lower else transposed_matrices(node, factor), element), failed
