@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
@@ -47,7 +48,7 @@ def labels_of(function: FuncOp, names: Sequence[str]) -> list[Labels]:
 
 def _sizes(type_: Attribute) -> tuple[int, ...]:
     """The sizes of a tensor, negative ones where they are not known."""
-    return declared_shape(type_) if isinstance(type_, TensorType) else ()
+    return declared_shape(cast("TensorType[Attribute]", type_)) if isinstance(type_, TensorType) else ()
 
 
 def _label(text: str) -> str:

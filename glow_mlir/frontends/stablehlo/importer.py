@@ -168,7 +168,8 @@ def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tupl
     if not isinstance(type_, TensorType) or stored not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
     names = [name] if part is None else [f"{name}.{part}" for part in PARTS]
-    return [(each, tensor(declared_shape(type_) if shape is None else shape, stored)) for each in names]
+    sizes = declared_shape(cast("Attribute", type_)) if shape is None else shape
+    return [(each, tensor(sizes, stored)) for each in names]
 
 
 def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:

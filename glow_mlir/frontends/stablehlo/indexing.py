@@ -116,7 +116,8 @@ class Indexing:
         inner = self.windows(axes)
         wide = math.prod(self.shape[axis] for axis in axes) > _MAX_I32
         wide = wide or any(element_of(start) == i64 for start in starts.values())
-        element, rank, offset = (i64 if wide else i32), len(self.batch) + len(inner), 0
+        element, rank = (i64 if wide else i32), len(self.batch) + len(inner)
+        offset: int | np.ndarray = 0
         total: SSAValue | None = None
         for number, axis in enumerate(axes):
             step = math.prod(self.shape[behind] for behind in axes[number + 1 :])
@@ -124,7 +125,8 @@ class Indexing:
                 offset = offset + self._along(len(self.batch) + inner.index(axis), self.sizes[axis], rank) * step
             if axis in self.batching:
                 dimension = self.batching[axis]
-                offset = offset + self._along(dimension, *static((self.batch[dimension],)), rank) * step
+                (size,) = static((self.batch[dimension],))
+                offset = offset + self._along(dimension, size, rank) * step
             elif axis in starts:
                 start = node.cast(node.reshaped(starts[axis], (*self.batch, *[1] * len(inner))), element)
                 scaled = start if step == 1 else node.emit(MulOp, start, node.splat(step, start))

@@ -202,10 +202,10 @@ class StablehloNode(NodeBuilder):
             declared = result.type
             if self.program.is_vectorized or isinstance(value, ComplexValue) or not isinstance(declared, TensorType):
                 continue
-            sizes = sizes_of(value)
-            fits = len(sizes) == len(declared_shape(declared)) and all(
+            sizes, shape = sizes_of(value), declared_shape(cast("Attribute", declared))
+            fits = len(sizes) == len(shape) and all(
                 not isinstance(size, int) or given < 0 or given == size
-                for size, given in zip(sizes, declared_shape(declared), strict=True)
+                for size, given in zip(sizes, shape, strict=True)
             )
             if not fits or declared.element_type != element_of(value):
                 reason = f"{self.kind}: the result is {value.type}, not {declared}"
