@@ -39,10 +39,12 @@ FAMILIES = (
     "linear_algebra",
     "plumbing",
     "products",
+    "random_numbers",
     "reductions",
     "scatters",
     "sorts",
     "special_functions",
+    "window_choices",
     "windows",
 )
 """The modules with importers of operations."""
