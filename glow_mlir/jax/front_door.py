@@ -25,7 +25,8 @@ def from_jax(
     *examples: Any,
     params: Any = None,
     keywords: Mapping[str, Any] = NOTHING,
-    static_argnames: Sequence[str] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnames: str | Sequence[str] = (),
     **options: Any,
 ) -> CompiledFunction:
     """
@@ -38,15 +39,17 @@ def from_jax(
 
     `examples` are positional arguments, `keywords` those by name: pytrees of arrays, or of `jax.ShapeDtypeStruct`.
     `params`, if given, is the first argument of the function; its arrays become constants of the program, and calls
-    leave it out. Arguments called `static_argnames` are Python values that the program is compiled for. `options` are
-    those of `InferenceSession`. Raises `ModelError` for what JAX cannot trace, `OptionError` where JAX is missing, and
-    `GlowError` for what is not supported.
+    leave it out. Arguments called `static_argnames` are Python values that the program is compiled for. Arrays of those
+    called `donate_argnames` are given up by each call, as caches are: results take their memory where they can. A
+    jitted function keeps its own static and donated arguments. `options` are those of `InferenceSession`. Raises
+    `ModelError` for what JAX cannot trace, `InputError` for arguments that are no arrays, `OptionError` where JAX is
+    missing, and `GlowError` for what is not supported.
     """
     _require_jax()
     from glow_mlir.jax.compiled_function import CompiledFunction
     from glow_mlir.jax.lowering import lowered
 
-    return CompiledFunction(lowered(function, examples, params, keywords, static_argnames), options)
+    return CompiledFunction(lowered(function, examples, params, keywords, static_argnames, donate_argnames), options)
 
 
 def exported(
@@ -54,7 +57,7 @@ def exported(
     *examples: Any,
     params: Any = None,
     keywords: Mapping[str, Any] = NOTHING,
-    static_argnames: Sequence[str] = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> StablehloModel:
     """
     Convert a function of JAX to a model for `InferenceSession` and bundles; see `from_jax`.
