@@ -13,6 +13,15 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
+def jit_of(function: Any) -> Any:
+    """
+    The static and donated arguments of a function of `jax.jit`, if it tells them.
+
+    A bound method does not: it passes on what the function says that has one argument more.
+    """
+    return None if inspect.ismethod(function) else getattr(function, "_jit_info", None)
+
+
 @dataclass(frozen=True)
 class Split:
     """Arguments of a call: those that are arrays, by position and by name, and the static ones."""
@@ -47,8 +56,7 @@ class Parameters:
         for name in (*static, *donated):
             if name not in names and not is_open:
                 raise OptionError(f"the function has no argument '{name}'", hint=f"it has {', '.join(names) or 'none'}")
-        # A bound method passes on what the function says that has one argument more.
-        jitted = None if inspect.ismethod(function) else getattr(function, "_jit_info", None)
+        jitted = jit_of(function)
         numbers = [names[number] for number in getattr(jitted, "static_argnums", ()) if number < len(names)]
         return Parameters(signature, frozenset([*static, *getattr(jitted, "static_argnames", ()), *numbers]))
 

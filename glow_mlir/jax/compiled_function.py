@@ -119,11 +119,11 @@ def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
     if isinstance(value, jax.core.Tracer):
         hint = "jit, grad and vmap take the function itself; compile what they give"
         raise InputError(f"argument '{name}' is traced by JAX, and a compiled function takes arrays", hint=hint)
-    try:
-        array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if isinstance(error, RuntimeError) else f"is a '{type(value).__name__}'"
-        raise InputError(f"argument '{name}' is no array: {reason}", hint=HINT) from None
+    if not hasattr(value, "dtype") and not isinstance(value, bool | int | float | complex):
+        raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=HINT)
+    if isinstance(value, jax.Array) and value.is_deleted():
+        raise InputError(f"argument '{name}' was deleted, or donated to another call")
+    array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
     if array.dtype != expected.dtype and not hasattr(value, "dtype") and _fits(array, expected.dtype):
         array = array.astype(expected.dtype)
     if array.shape != expected.shape or array.dtype != expected.dtype:

@@ -15,7 +15,7 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 from glow_mlir.frontends.stablehlo.model import StablehloModel
-from glow_mlir.jax.arguments import Parameters, Split
+from glow_mlir.jax.arguments import Parameters, Split, jit_of
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
@@ -114,17 +114,20 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 
 def _traced(function: Any, split: Split, parameters: Parameters, donated: Sequence[str]) -> tuple[Any, Any]:
     """A function as JAX traces it, and its program; a jitted one keeps its own static and donated arguments."""
-    is_jitted = hasattr(function, "trace") and not inspect.ismethod(function)
-    is_jitted = is_jitted and not donated and Parameters.of(function).static == parameters.static
+    jitted = jit_of(function)
+    is_as_jitted = hasattr(function, "trace") and not inspect.ismethod(function)
+    is_as_jitted = is_as_jitted and not donated and Parameters.of(function).static == parameters.static
+    if jitted is not None and not is_as_jitted:
+        function, donated = function.__wrapped__, [*donated, *jitted.donate_argnames]
     positional, named = split.whole
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
-            if is_jitted:
+            if is_as_jitted:
                 traced = function.trace(*positional, **named)
                 flat: Any = jax.jit(jax.extend.core.jaxpr_as_fun(traced.jaxpr), keep_unused=True)
                 return traced, flat.lower(*_types(traced)).compiler_ir(dialect="stablehlo")
-            names = {"static_argnames": tuple(parameters.static), "donate_argnames": tuple(donated)}
+            names = {"static_argnames": tuple(parameters.static), "donate_argnames": tuple(dict.fromkeys(donated))}
             traced = jax.jit(_plain(function), keep_unused=True, **names).trace(*positional, **named)
             return traced, traced.lower().compiler_ir(dialect="stablehlo")
     except GlowError:
@@ -150,7 +153,9 @@ def _check_example(name: str, value: Any) -> None:
     if dtype is None or not hasattr(value, "shape"):
         hint = "static_argnames names arguments that the function is compiled for"
         raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=hint)
-    if getattr(value, "is_deleted", bool)():
+    if isinstance(value, jax.core.Tracer):
+        raise InputError(f"argument '{name}' is traced by JAX", hint="call from_jax outside of jit, grad and vmap")
+    if isinstance(value, jax.Array) and value.is_deleted():
         raise InputError(f"argument '{name}' was deleted, or donated to another call")
     is_number = jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_)
     if not (is_number and np.dtype(dtype).isnative or jax.dtypes.issubdtype(dtype, jax.dtypes.extended)):
