@@ -18,6 +18,9 @@ from glow_mlir.runtime.aligned_memory import MIN_ALIGNED
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
+_NOTHING = np.empty(0, np.float32)
+"""In place of an array that is known later."""
+
 HINT = "call from_jax again with such arguments as examples"
 
 
@@ -44,21 +47,48 @@ class CompiledFunction:
         leaves, tree = jax.tree.flatten(self._dynamic(arguments, keywords))
         if tree != lowered.arguments:
             raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
+        kept = self._kept(leaves)
         arrays: list[np.ndarray] = []
-        for item in zip(lowered.names, leaves, lowered.types, strict=True):
-            arrays += parts_of_array(_array(*item))
-        feeds = dict(zip(self._inputs, arrays, strict=True))
-        given_up = [leaves[number] for number in lowered.donated if is_donatable(leaves[number])]
-        kept = self._taken(leaves, feeds) if given_up else {}
-        if kept:
-            targets = {name: memory_of(value) for name, value in kept.items()}
-            feeds |= {self._inputs[self._replacing[name]]: memory for name, memory in targets.items()}
+        for number, item in enumerate(zip(lowered.names, leaves, lowered.types, strict=True)):
+            # A view of an array that is given up would make JAX copy it.
+            arrays += [_NOTHING] if number in kept.values() else parts_of_array(_array(*item))
+        results = self._results(dict(zip(self._inputs, arrays, strict=True)), leaves, kept)
+        for number in lowered.donated:
+            if isinstance(leaves[number], jax.Array):
+                leaves[number].delete()
+        return jax.tree.unflatten(lowered.results, results)
+
+    def _kept(self, leaves: Sequence[Any]) -> Mapping[str, int]:
+        """The outputs that take the memory of a leaf of this call → the number of that leaf; none is taken twice."""
+        found: dict[str, int] = {}
+        for name, number in self._replacing.items():
+            is_first = all(leaves[number] is not leaves[other] for other in found.values())
+            if is_first and is_donatable(leaves[number], self._lowered.types[number]):
+                found[name] = number
+        return found
+
+    def _results(
+        self, feeds: dict[str, np.ndarray], leaves: Sequence[Any], kept: Mapping[str, int]
+    ) -> list[jax.Array]:
+        """The leaves of the results, some of them in the memory of leaves of the arguments."""
+        owned = {name: taken(leaves[number]) for name, number in kept.items()}
+        targets = {name: memory_of(value) for name, value in owned.items()}
+        feeds |= {self._inputs[number]: targets[name] for name, number in kept.items()}
+        if targets:
             results = self.session.session_entry(None).bound(feeds, targets)()
         else:
             results = dict(zip(self._outputs, self.session.run(None, feeds), strict=True))
-        for value in given_up:
-            value.delete()
-        return jax.tree.unflatten(lowered.results, self._arrays(results, kept))
+        rest = iter(self._outputs)
+        found: list[jax.Array] = []
+        for info in self._lowered.result_types:
+            name = next(rest)
+            if name in owned:
+                found.append(owned[name])
+            elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
+                found.append(jax_array((results[name] + 1j * results[next(rest)]).astype(info.dtype), info))
+            else:
+                found.append(jax_array(results[name], info))
+        return found
 
     def _dynamic(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The arguments of a call that are arrays; static ones must be those that the program is compiled for."""
@@ -82,30 +112,6 @@ class CompiledFunction:
             free = [numbers[name] for name in binding.in_place_of if numbers.get(name, -1) not in (-1, *found.values())]
             if binding.role == "output" and binding.nbytes >= MIN_ALIGNED and free:
                 found[binding.name] = free[0]
-        return found
-
-    def _taken(self, leaves: Sequence[Any], feeds: dict[str, np.ndarray]) -> dict[str, jax.Array]:
-        """The outputs that take the memory of donated arrays → these arrays, to which nothing else refers any more."""
-        found: dict[str, jax.Array] = {}
-        for name, number in self._replacing.items():
-            value = leaves[number]
-            if is_donatable(value):
-                del feeds[self._inputs[number]]  # A view, which would make JAX copy the array.
-                found[name] = taken(value)
-        return found
-
-    def _arrays(self, results: Mapping[str, Any], kept: Mapping[str, jax.Array]) -> list[jax.Array]:
-        """The leaves of the results."""
-        rest = iter(self._outputs)
-        found: list[jax.Array] = []
-        for info in self._lowered.result_types:
-            name = next(rest)
-            if name in kept:
-                found.append(kept[name])
-            elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
-                found.append(jax_array((results[name] + 1j * results[next(rest)]).astype(info.dtype), info))
-            else:
-                found.append(jax_array(results[name], info))
         return found
 
     @cached_property

@@ -40,9 +40,12 @@ def _wide() -> Any:
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()  # pyright: ignore
 
 
-def is_donatable(value: Any) -> bool:
-    """Whether a leaf of an argument is an array in this process's memory that a call may take over."""
-    return isinstance(value, jax.Array) and all(device.platform == "cpu" for device in value.devices())
+def is_donatable(value: Any, expected: jax.ShapeDtypeStruct) -> bool:
+    """Whether a leaf of an argument is an array of this type, in this process's memory, that a call can take over."""
+    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
+        return False
+    fits = value.shape == expected.shape and value.dtype == expected.dtype
+    return fits and all(device.platform == "cpu" for device in value.devices())
 
 
 taken = jax.jit(lambda value: value, donate_argnums=0, keep_unused=True)
