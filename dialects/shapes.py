@@ -115,6 +115,19 @@ def _sizes(type_: Attribute) -> Sizes:
     return cast("Sizes", sizes)
 
 
+UNKNOWN_SIZE = DYNAMIC_INDEX
+"""A size in `declared_shape` that is not known; it is below 0."""
+
+
+def declared_shape(type_: Attribute) -> Shape:
+    """
+    The sizes that a type has in text, `UNKNOWN_SIZE` for `?`: those of programs of other dialects, without symbols.
+
+    The type has a shape, as tensors, buffers and vectors.
+    """
+    return tuple(cast("TensorType[Attribute]", type_).get_shape())
+
+
 def has_static_shape(value: SSAValue | Attribute) -> bool:
     """Whether all sizes of a tensor or buffer are numbers."""
     return _is_static(type_of(value))

@@ -13,18 +13,16 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.shapes import UNKNOWN_SIZE, declared_shape
 from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; below 0 where they are not known."""
 
-UNKNOWN = -1
-"""A size that is not known."""
-
 
 def shape_of(value: SSAValue) -> Shape | None:
     """The shape of a tensor; `None` for other types and for tensors of unknown rank."""
-    return tuple(value.type.get_shape()) if isinstance(value.type, TensorType) else None
+    return declared_shape(value.type) if isinstance(value.type, TensorType) else None
 
 
 def agree(left: Shape, right: Shape) -> bool:
@@ -43,13 +41,14 @@ def _number(op: Operation, name: str) -> int:
     return cast("IntegerAttr[Any]", op.properties[name]).value.data
 
 
-def _dimension(name: str, dimensions: Sequence[int], shape: Shape) -> None:
-    """Raise `VerifyException` unless numbers are different dimensions of a shape."""
-    if len(set(dimensions)) != len(dimensions):
-        raise VerifyException(f"'{name}' has a dimension twice: {list(dimensions)}")
-    for number in dimensions:
-        if not 0 <= number < len(shape):
-            raise VerifyException(f"'{name}' has {number}, which is no dimension, of which there are {len(shape)}")
+def check_dimensions(name: str, found: Sequence[int], shape: Shape | None) -> None:
+    """Raise `VerifyException` unless numbers are different dimensions of a shape, if that is known."""
+    if len(set(found)) != len(found):
+        raise VerifyException(f"'{name}' has a dimension twice: {list(found)}")
+    for number in found:
+        if number < 0 or (shape is not None and number >= len(shape)):
+            count = "" if shape is None else f", of which there are {len(shape)}"
+            raise VerifyException(f"'{name}' has {number}, which is no dimension{count}")
 
 
 def broadcast(op: Operation) -> Shape | None:
@@ -82,7 +81,7 @@ def concatenate(op: Operation) -> Shape | None:
     if any(len(shape) != len(found[0]) for shape in found) or any(not agree(rest[0], other) for other in rest):
         raise VerifyException(f"operands differ in other dimensions than {at}: {', '.join(map(str, found))}")
     sizes = [shape[at] for shape in found]
-    return (*found[0][:at], UNKNOWN if min(sizes) < 0 else sum(sizes), *found[0][at + 1 :])
+    return (*found[0][:at], UNKNOWN_SIZE if min(sizes) < 0 else sum(sizes), *found[0][at + 1 :])
 
 
 def slice_(op: Operation) -> Shape | None:
@@ -125,7 +124,7 @@ def pad(op: Operation) -> Shape | None:
     margins = (_listed(op, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     sizes: list[int] = []
     for size, low, high, gap in zip(shape, *margins, strict=True):
-        sizes.append(UNKNOWN if size < 0 else size + low + high + max(size - 1, 0) * gap)
+        sizes.append(UNKNOWN_SIZE if size < 0 else size + low + high + max(size - 1, 0) * gap)
         if size >= 0 > sizes[-1]:
             raise VerifyException(f"a padding of {low} and {high} leaves nothing of a dimension of {size}")
     return tuple(sizes)
@@ -146,7 +145,9 @@ def dot_general(op: Operation) -> Shape | None:
         [numbers.integers(f"{side}_{kind}_dimensions") for side, _ in sides] for kind in ("batching", "contracting")
     )
     for at, (side, shape) in enumerate(sides):
-        _dimension(f"{side}_batching_dimensions and {side}_contracting_dimensions", (*batch[at], *inner[at]), shape)
+        check_dimensions(
+            f"{side}_batching_dimensions and {side}_contracting_dimensions", (*batch[at], *inner[at]), shape
+        )
     for kind, lists in (("batching", batch), ("contracting", inner)):
         if len(lists[0]) != len(lists[1]):
             raise VerifyException(f"there are {len(lists[0])} and {len(lists[1])} {kind} dimensions")
@@ -175,7 +176,7 @@ def _windows(op: Operation, sizes: Sequence[int], window: Sequence[int], names: 
         whole += pads[2 * at] + pads[2 * at + 1]
         extent = (window[at] - 1) * spread_windows[at] + 1 if window[at] else 0
         is_known = size >= 0 and window[at] >= 0
-        found.append((0 if whole < extent else (whole - extent) // strides[at] + 1) if is_known else UNKNOWN)
+        found.append((0 if whole < extent else (whole - extent) // strides[at] + 1) if is_known else UNKNOWN_SIZE)
     return tuple(found)
 
 
@@ -199,7 +200,10 @@ def convolution(op: Operation) -> Shape | None:
     groups, batches = _number(op, "feature_group_count"), _number(op, "batch_group_count")
     batch, features = image[roles.dimension(0, "b")], image[roles.dimension(0, "f")]
     inputs, outputs = kernel[roles.dimension(1, "i")], kernel[roles.dimension(1, "o")]
-    if min(groups, batches) < 1 or min(groups, batches) > 1 or outputs % groups or outputs % batches or batch % batches:
+    is_divided = min(groups, batches) == 1 and not any(
+        size >= 0 and size % count for size, count in ((outputs, groups), (outputs, batches), (batch, batches))
+    )
+    if not is_divided:
         raise VerifyException(f"{groups} groups of features and {batches} of the batch do not divide the operands")
     if min(features, inputs) >= 0 and features != inputs * groups:
         raise VerifyException(f"images have {features} features, kernels {inputs} in each of {groups} groups")
@@ -207,7 +211,7 @@ def convolution(op: Operation) -> Shape | None:
     sizes = [image[roles.dimension(0, at)] for at in spatial]
     window = [kernel[roles.dimension(1, at)] for at in spatial]
     counts = _windows(op, sizes, window, ("window_strides", "lhs_dilation", "rhs_dilation"))
-    of_role = {"b": batch // batches if batch >= 0 else UNKNOWN, "f": outputs, **dict(enumerate(counts))}
+    of_role = {"b": batch // batches if batch >= 0 else UNKNOWN_SIZE, "f": outputs, **dict(enumerate(counts))}
     return tuple(of_role[role] for role in roles.data[2])
 
 
@@ -219,9 +223,9 @@ def gather(op: Operation) -> Shape | None:
     numbers, sizes = _record(op, "dimension_numbers"), _listed(op, "slice_sizes")
     vector = numbers.integer("index_vector_dim")
     collapsed = (*numbers.integers("collapsed_slice_dims"), *numbers.integers("operand_batching_dims"))
-    _dimension("collapsed_slice_dims and operand_batching_dims", collapsed, shape)
+    check_dimensions("collapsed_slice_dims and operand_batching_dims", collapsed, shape)
     starts = (*numbers.integers("start_index_map"), *numbers.integers("operand_batching_dims"))
-    _dimension("start_index_map and operand_batching_dims", starts, shape)
+    check_dimensions("start_index_map and operand_batching_dims", starts, shape)
     _check_vector(vector, len(numbers.integers("start_index_map")), indices)
     for whole, size in zip(shape, sizes, strict=True):
         if size < 0 or 0 <= whole < size:
@@ -232,7 +236,7 @@ def gather(op: Operation) -> Shape | None:
     if len(offsets) != len(rest):
         raise VerifyException(f"'offset_dims' has {len(offsets)} items for {len(rest)} dimensions of slices")
     rank = len(batch) + len(rest)
-    _dimension("offset_dims", offsets, (0,) * rank)
+    check_dimensions("offset_dims", offsets, (0,) * rank)
     return tuple(rest[offsets.index(at)] if at in offsets else batch.pop(0) for at in range(rank))
 
 
@@ -253,12 +257,12 @@ def check_scatter(op: Operation) -> None:
         return
     numbers = _record(op, "scatter_dimension_numbers")
     inserted = (*numbers.integers("inserted_window_dims"), *numbers.integers("input_batching_dims"))
-    _dimension("inserted_window_dims and input_batching_dims", inserted, shape)
+    check_dimensions("inserted_window_dims and input_batching_dims", inserted, shape)
     mapped = numbers.integers("scatter_dims_to_operand_dims")
-    _dimension("scatter_dims_to_operand_dims", mapped, shape)
+    check_dimensions("scatter_dims_to_operand_dims", mapped, shape)
     _check_vector(numbers.integer("index_vector_dim"), len(mapped), indices)
     windows = numbers.integers("update_window_dims")
-    _dimension("update_window_dims", windows, updates)
+    check_dimensions("update_window_dims", windows, updates)
     if len(windows) + len(inserted) != len(shape):
         raise VerifyException(f"windows have {len(windows) + len(inserted)} dimensions, the operand {len(shape)}")
 

@@ -7,8 +7,6 @@ first location refers to one that is not known yet.
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.dialects.builtin import (
     CallSiteLoc,
     FileLineColLoc,
@@ -40,6 +38,12 @@ class LocationParser(Parser):
 
     _ends: dict[int, int]
     """Position of a definition that was read before its turn → the position behind it."""
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        if self.parse_optional_keyword("loc") is None:
+            return None
+        with self.in_parens():
+            return self._parse_location()
 
     def _parse_location(self) -> LocationAttr:
         if self._current_token.kind == MLIRTokenKind.HASH_IDENT:
@@ -90,7 +94,7 @@ class LocationParser(Parser):
         found = self.parse_attribute()
         if not isinstance(found, LocationAttr):
             self.raise_error(f"'{name}' is not a location")
-        return cast("LocationAttr", found)
+        return found
 
     def _read_definitions(self, name: str) -> None:
         """

@@ -91,7 +91,7 @@ def lowered(
         inputs=tuple(names),
         outputs=tuple(_apart([_output(path) for path, _ in outputs])),
     )
-    model.told(operations_of(operation))
+    model.keep_program(operations_of(operation))
     return Lowered(
         model=model,
         text=source,

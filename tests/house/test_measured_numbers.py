@@ -23,6 +23,7 @@ EFFORT = {
     "MAX_COMPARED",
     "MAX_DISTANCES",
     "MAX_ELEMENTS",
+    "MAX_TAPS",
     "MAX_GROWTH",
     "MAX_LEAVES",
     "MAX_LEVELS",
@@ -44,11 +45,14 @@ EFFORT = {
 """Bounds of how long a compilation takes, and how large it gets."""
 
 FORM = {
+    "_LONG",
+    "_MAX_LISTED",
     "FIRST",
     "FORMAT",
     "HIDDEN",
     "IMAGE_AXES",
     "MIN_IMAGE_RANK",
+    "MIN_WINDOW",
     "LONGEST_PRIME",
     "LONGEST_PRODUCT",
     "LONGEST_STRIDE",

@@ -1,5 +1,5 @@
 """
-Networks of the shapes of MLPerf Tiny's four tasks, in codes of int8 with random weights, as TensorFlow Lite writes them.
+Networks of the shapes of MLPerf Tiny's four tasks, in int8 with random weights, as TensorFlow Lite writes them.
 
 Shapes: C. Banbury et al., 2021, "MLPerf Tiny Benchmark", and its repository mlcommons/tiny.
 """

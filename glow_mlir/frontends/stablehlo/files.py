@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, ParseFailure
 from glow_mlir.frontends.stablehlo.bytecode import MAGIC, text_of
-from glow_mlir.frontends.tflite.flatbuffer import Flatbuffer
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import resolve_resources
 from glow_mlir.ir.text import decoded, parse_module
+from glow_mlir.support.flatbuffer import Flatbuffer
 
 _PROGRAM = 13
 """The field of the first table of a file of `jax.export` that is the program."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
     ComplexType,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     IntegerAttr,
     NameLoc,
@@ -22,13 +23,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, element_of, sizes_of
+from glow_mlir.dialects.stablehlo.attributes import WordAttr
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 MAX_CALLS = 64
 """The largest depth of calls of functions, which are inlined."""
@@ -196,9 +198,9 @@ class StablehloNode(NodeBuilder):
             if self.program.is_vectorized or isinstance(value, ComplexValue) or not isinstance(declared, TensorType):
                 continue
             sizes = sizes_of(value)
-            fits = len(sizes) == len(declared.get_shape()) and all(
+            fits = len(sizes) == len(declared_shape(declared)) and all(
                 not isinstance(size, int) or given < 0 or given == size
-                for size, given in zip(sizes, declared.get_shape(), strict=True)
+                for size, given in zip(sizes, declared_shape(declared), strict=True)
             )
             if not fits or declared.element_type != element_of(value):
                 reason = f"{self.kind}: the result is {value.type}, not {declared}"
@@ -261,19 +263,20 @@ class StablehloNode(NodeBuilder):
         return found.value.data if isinstance(found, IntegerAttr) else default
 
     def text(self, name: str) -> str:
-        """A property that is a string."""
+        """A property that is a string or one of a few words; empty where it is absent."""
         found = self.properties.get(name)
-        return found.data if isinstance(found, StringAttr) else ""
+        return found.data if isinstance(found, StringAttr | WordAttr) else ""
 
     def padding(self, rank: int) -> list[tuple[int, int]]:
         """The property `padding`, pairs of numbers for each of `rank` dimensions; no padding where it is absent."""
         found = self.properties.get("padding")
         if found is None:
             return [(0, 0)] * rank
-        numbers = list(found.get_values())  # pyright: ignore
+        assert isinstance(found, DenseIntOrFPElementsAttr)
+        numbers = [int(number) for number in cast("Iterable[int]", found.get_values())]
         if len(numbers) == 1:
             numbers *= 2 * rank
-        return [(int(low), int(high)) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     # Results
 
@@ -282,23 +285,29 @@ class StablehloNode(NodeBuilder):
         found = self.op.results[position].type
         if not isinstance(found, TensorType):
             raise self.unsupported(f"a result of type {found} is not supported")
-        return found
+        return cast("TensorType[Attribute]", found)
 
     def element(self, position: int = 0) -> Attribute:
         """The element type of a result; where parts of complex numbers take the place of operands, that of a part."""
         found = self.declared(position).element_type
-        return found.element_type if isinstance(found, ComplexType) and self._parts is not None else found
+        return (self._parts is not None and part_type(found)) or found
 
     def is_complex(self, position: int = 0) -> bool:
         """Whether a result is of complex numbers."""
         return isinstance(self.element(position), ComplexType)
 
-    def static_shape(self, position: int = 0) -> tuple[int, ...]:
-        """The shape that the program says a result has; raises `UnsupportedError` for one that is not known."""
-        shape = self.declared(position).get_shape()
-        if any(size < 0 for size in shape):
+    def static_shape(self, position: int = 0, like: Sizes = ()) -> tuple[int, ...]:
+        """
+        The shape that the program says a result has; sizes that it does not say are those of `like`.
+
+        Raises `UnsupportedError` for one that is not known.
+        """
+        declared = declared_shape(self.declared(position))
+        found = [like[axis] if size < 0 and like else size for axis, size in enumerate(declared)]
+        shape = tuple(size for size in found if isinstance(size, int) and size >= 0)
+        if len(shape) != len(declared):
             raise self.unsupported("with a size that is not known is not supported")
-        return tuple(shape)
+        return shape
 
     # Regions
 
@@ -323,6 +332,11 @@ class StablehloNode(NodeBuilder):
     def number(self, number: float, like: SSAValue) -> SSAValue:
         """A scalar constant of the element type of `like`."""
         return self.splat(number, like)
+
+
+def part_type(element: Attribute) -> Attribute | None:
+    """The element type of the parts of complex numbers; `None` for another element type."""
+    return cast("ComplexType[Any]", element).element_type if isinstance(element, ComplexType) else None
 
 
 def of_floats(value: SSAValue) -> bool:

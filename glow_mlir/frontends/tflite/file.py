@@ -12,9 +12,9 @@ import numpy as np
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.tflite.builtins import BUILTINS
-from glow_mlir.frontends.tflite.flatbuffer import Flatbuffer, Table
 from glow_mlir.frontends.tflite.sparsity import densified
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.flatbuffer import Flatbuffer, Table
 
 IDENTIFIER = b"TFL3"
 """The identifier of the format, behind the offset of the first table."""

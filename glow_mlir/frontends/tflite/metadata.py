@@ -11,7 +11,7 @@ from typing import Any
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.tflite.file import TfliteFile
-from glow_mlir.frontends.tflite.flatbuffer import Flatbuffer, Table
+from glow_mlir.support.flatbuffer import Flatbuffer, Table
 
 DESCRIBED = "TFLITE_METADATA"
 """The name of the metadata that are a flatbuffer: TensorFlow Lite's schema of metadata, version 1."""

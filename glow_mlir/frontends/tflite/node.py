@@ -17,11 +17,11 @@ from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.tflite.file import CUSTOM, INTEGERS, Operator, Quantization, Tensor
-from glow_mlir.frontends.tflite.flatbuffer import Table
 from glow_mlir.frontends.tflite.flexbuffer import Value, read_flexbuffer
 from glow_mlir.frontends.tflite.variables import Variables
 from glow_mlir.ir.registry import Part
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.flatbuffer import Table
 
 Importer = Callable[["TfliteNode"], SSAValue | Sequence[SSAValue] | None]
 """Emits the operators of a node, and returns its results; `None` if it has none."""

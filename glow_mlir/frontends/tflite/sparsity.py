@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.tflite.flatbuffer import Table
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.flatbuffer import Table
 
 MAX_ELEMENTS = 1 << 28
 """The maximum number of elements that all sparse constants of a file have in dense form."""

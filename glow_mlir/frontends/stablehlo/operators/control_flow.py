@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Block, Region, SSAValue
@@ -13,6 +13,9 @@ from glow_mlir.dialects.glow_high.loop import Trips
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.stablehlo.node import MAX_CALLS, ComplexValue, StablehloNode, Value, stablehlo_operator
+
+Branch = Callable[[], Sequence[Value]]
+"""Emits the operators of a branch, and gives its results."""
 
 
 @stablehlo_operator("func.call")
@@ -99,15 +102,15 @@ def _branch(node: StablehloNode, condition: SSAValue, yes: int, no: int) -> Sequ
     return _branch_of(node, condition, lambda: node.region(yes, []), lambda: node.region(no, []))
 
 
-def _branch_of(node: StablehloNode, condition: SSAValue, *branches: object) -> Sequence[Value]:
+def _branch_of(node: StablehloNode, condition: SSAValue, yes: Branch, no: Branch) -> Sequence[Value]:
     """The results of the first branch where the condition holds, else of the second; a known one leaves no branch."""
     known = node.fold(condition)
     if known is not None:
-        return branches[0 if known.item() else 1]()  # pyright: ignore
+        return yes() if known.item() else no()
     blocks, ends = [Block(), Block()], list[list[Value]]()
-    for block, branch in zip(blocks, branches, strict=True):
+    for block, branch in zip(blocks, (yes, no), strict=True):
         with node.builder.inside(block):
-            ends.append(list(branch()))  # pyright: ignore
+            ends.append(list(branch()))
             block.add_op(YieldOp.of(leaves(ends[-1]), node.location))
     types = [value.type for value in leaves(ends[0])]
     branch = IfOp.of(condition, types, map(Region, blocks), node.location)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import dense_array
@@ -15,7 +16,14 @@ from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicU
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.indexing import whole_number
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import (
+    StablehloNode,
+    Value,
+    of_parts,
+    part_type,
+    parts_of_array,
+    stablehlo_operator,
+)
 from glow_mlir.support.symbols import Sizes
 
 
@@ -28,11 +36,11 @@ def constant(node: StablehloNode) -> Value:
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
     element = node.element()
-    if isinstance(element, ComplexType):
-        pairs = np.array(list(value.get_values()), numpy_dtype(element.element_type))
+    if (part := part_type(element)) is not None:
+        pairs = np.array(list(value.get_values()), numpy_dtype(part))
         parts = pairs.reshape(-1, 2).T.reshape(2, *node.static_shape())
         return node.complex(*map(node.constant, parts))
-    array = dense_array(value, node.declared())
+    array = dense_array(cast("DenseIntOrFPElementsAttr[Any]", value), node.declared())
     if array.size > 1 and value.is_splat():
         return node.splat(array.reshape(-1)[0].item(), node.element(), node.static_shape())
     return node.constant(array)
@@ -41,8 +49,8 @@ def constant(node: StablehloNode) -> Value:
 @stablehlo_operator("iota")
 def iota(node: StablehloNode) -> Value:
     """The positions along a dimension."""
-    if isinstance(element := node.element(), ComplexType):
-        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element.element_type)
+    if (part := part_type(node.element())) is not None:
+        real = counted(node, node.static_shape(), node.integer("iota_dimension"), part)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return counted(node, node.static_shape(), node.integer("iota_dimension"))
 
@@ -55,7 +63,7 @@ def counted(node: StablehloNode, shape: Sequence[int], dimension: int, element: 
     """
     count = np.arange(shape[dimension]).astype(numpy_dtype(node.element() if element is None else element))
     one = node.constant(count.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))]))
-    return expanded(node, one, shape)
+    return expanded(node, one, tuple(shape))
 
 
 def expanded(node: StablehloNode, value: SSAValue, shape: Sizes) -> SSAValue:
@@ -198,12 +206,3 @@ def updated(
         assert isinstance(size, int)
         update = updated(node, part(node, value, start, axis, size), update, starts, axes[1:])
     return node.emit(DynamicUpdateSliceOp, value, update, start, axis=axis)
-
-
-@stablehlo_operator("get_dimension_size")
-def get_dimension_size(node: StablehloNode) -> SSAValue:
-    """The size of a dimension."""
-    size = sizes_of(node.input())[node.integer("dimension")]
-    if not isinstance(size, int):
-        raise node.unsupported("of a size that is not known is not supported")
-    return node.constant(np.array(size, numpy_dtype(node.element())))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xdsl.dialects.builtin import ComplexType, IntegerType
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
 from glow_mlir.dialects.expressions import Tensor, equal, floor, maximum, where
@@ -49,7 +49,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
 )
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.stablehlo.activations import gelu_operand
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, part_type, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
@@ -217,11 +217,10 @@ def is_finite(node: StablehloNode) -> SSAValue:
 @stablehlo_operator("compare")
 def compare(node: StablehloNode) -> SSAValue:
     """A comparison; one of the total order of floats compares their bits."""
-    direction, order = (node.properties.get(name) for name in ("comparison_direction", "compare_type"))
     one, other = node.inputs()
-    if order is not None and order.data == "TOTALORDER":  # pyright: ignore
+    if node.text("compare_type") == "TOTALORDER":
         one, other = (ordered_bits(node, value) for value in (one, other))
-    return compared(node, direction.data, one, other)  # pyright: ignore
+    return compared(node, node.text("comparison_direction"), one, other)
 
 
 def compared(node: StablehloNode, direction: str, one: SSAValue, other: SSAValue) -> SSAValue:
@@ -267,8 +266,8 @@ def convert(node: StablehloNode) -> Value:
     Numbers beyond a float type are infinite, or NaN if it has no infinity.
     """
     value, element = node.input(), node.element()
-    if isinstance(element, ComplexType):
-        real = node.cast(value, element.element_type)
+    if (part := part_type(element)) is not None:
+        real = node.cast(value, part)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return value if element_of(value) == element else node.emit(CastOp, value, to=element, saturate=False)
 
@@ -292,13 +291,11 @@ def shift(node: StablehloNode) -> SSAValue:
     return with_bits(node, shifted, element)
 
 
-def unsigned(element: object) -> IntegerType:
+def unsigned(element: Attribute) -> IntegerType:
     """The unsigned integers of the width of an element type."""
-    from xdsl.dialects.builtin import Signedness
-
-    return IntegerType(byte_width(element) * 8, Signedness.UNSIGNED)  # pyright: ignore
+    return IntegerType(byte_width(element) * 8, Signedness.UNSIGNED)
 
 
-def with_bits(node: StablehloNode, value: SSAValue, element: object) -> SSAValue:
+def with_bits(node: StablehloNode, value: SSAValue, element: Attribute) -> SSAValue:
     """The same bits as another element type of the same width."""
-    return value if element_of(value) == element else node.emit(BitCastOp, value, to=element)  # pyright: ignore
+    return value if element_of(value) == element else node.emit(BitCastOp, value, to=element)

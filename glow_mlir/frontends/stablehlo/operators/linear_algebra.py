@@ -43,9 +43,9 @@ def solved(
 @stablehlo_operator("triangular_solve")
 def triangular_solve(node: StablehloNode) -> SSAValue:
     """A system of equations with a triangular matrix."""
-    turned = node.properties["transpose_a"].data in ("TRANSPOSE", "ADJOINT")  # pyright: ignore
-    flags = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
-    return solved(node, *node.inputs(), *flags, turned)
+    turned = node.text("transpose_a") in ("TRANSPOSE", "ADJOINT")
+    on_left, lower, is_unit = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
+    return solved(node, node.input(0), node.input(1), on_left, lower, is_unit, turned)
 
 
 def factored(node: StablehloNode, matrix: SSAValue, lower: bool) -> tuple[SSAValue, SSAValue]:
@@ -86,7 +86,7 @@ def trsm(node: StablehloNode) -> Sequence[Value]:
     """A system of equations with a triangular matrix."""
     on_left, lower = letter(node, "side") == "L", letter(node, "uplo") == "L"
     is_unit, turned = letter(node, "diag") == "U", letter(node, "trans_x") != "N"
-    return [solved(node, *node.inputs(0, 2), on_left, lower, is_unit, turned)]
+    return [solved(node, node.input(0), node.input(1), on_left, lower, is_unit, turned)]
 
 
 def getrf(node: StablehloNode) -> Sequence[Value]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f32
@@ -10,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
@@ -17,7 +17,7 @@ from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import reversed_along, spread, transposed
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, product_of
 
 
 @stablehlo_operator("dot")
@@ -33,7 +33,14 @@ def dot_general(node: StablehloNode) -> SSAValue:
     record = node.properties["dot_dimension_numbers"]
     assert isinstance(record, RecordAttr)
     names = ("lhs_batching", "rhs_batching", "lhs_contracting", "rhs_contracting")
-    return contracted(node, *node.inputs(), *(record.integers(f"{name}_dimensions") for name in names))
+    axes = [record.integers(f"{name}_dimensions") for name in names]
+    return contracted(node, node.input(0), node.input(1), axes[0], axes[1], axes[2], axes[3])
+
+
+@stablehlo_operator("einsum", "unary_einsum")
+def einsum(node: StablehloNode) -> SSAValue:
+    """Sums of products of elements, by labelled axes."""
+    return node.emit(EinsumOp, node.inputs(), equation=node.text("einsum_config"))
 
 
 def contracted(
@@ -53,8 +60,8 @@ def contracted(
     left = transposed(node, left, (*left_batch, *left_free, *left_summed))
     right = transposed(node, right, (*right_batch, *right_summed, *right_free))
     if batch or len(depth) != 1 or len(columns) != 1 or not rows:
-        left = node.reshaped(left, (*batch, _count(rows), _count(depth)))
-        right = node.reshaped(right, (*batch, _count(depth), _count(columns)))
+        left = node.reshaped(left, (*batch, product_of(rows), product_of(depth)))
+        right = node.reshaped(right, (*batch, product_of(depth), product_of(columns)))
     return node.reshaped(_product(node, left, right), (*batch, *rows, *columns))
 
 
@@ -78,10 +85,6 @@ def _factor(node: StablehloNode, value: SSAValue, wanted: Attribute) -> SSAValue
 
 def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
     return [sizes_of(value)[axis] for axis in axes]
-
-
-def _count(sizes: Sequence[Size]) -> Size:
-    return math.prod(sizes)  # pyright: ignore
 
 
 # ---- Convolutions

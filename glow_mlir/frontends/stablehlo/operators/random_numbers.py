@@ -162,7 +162,7 @@ def rng_bit_generator(node: StablehloNode) -> Sequence[Value]:
     if element_of(state) != ui64 or not 2 <= shape_of(state)[0] <= 3:
         raise node.unsupported(f"with a state of {state.type} is not supported")
     width = max(number_width(wanted), WORD)
-    algorithm = node.properties["rng_algorithm"].data  # pyright: ignore
+    algorithm = node.text("rng_algorithm")
     following, bits = GENERATORS[algorithm](node, state, node.static_shape(1), width)
     return [following, of_bits(node, bits, wanted)]
 
@@ -173,7 +173,7 @@ def rng(node: StablehloNode) -> SSAValue:
     low, high = node.inputs(0, 2)
     wanted, shape = element_of(low), node.required_sizes(node.input(2), "shape")
     numbers = RandomNumbers(node, shape)
-    kind = node.properties["rng_distribution"].data  # pyright: ignore
+    kind = node.text("rng_distribution")
     formulas = numbers.formulas
     if kind == "NORMAL":
         wide = computed_in(wanted)

@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, NotOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
 from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.reductions import TopKOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
@@ -39,7 +39,10 @@ from glow_mlir.frontends.stablehlo.orders import Key, keys_of
 def sort(node: StablehloNode) -> Sequence[Value]:
     """Tensors whose elements are put in the order of a comparator along a dimension; equal ones keep their order."""
     values = [node.value(number) for number in range(node.count)]
-    axis, shape = node.integer("dimension", -1) % node.declared().get_num_dims(), node.static_shape()
+    axis, shape = (
+        node.integer("dimension", -1) % node.declared().get_num_dims(),
+        node.static_shape(like=sizes_of(leaves(values)[0])),
+    )
     if shape[axis] < 2 or 0 in shape:
         return values
     keys = keys_of(node.op.regions[0].block)
@@ -123,7 +126,7 @@ def sorted_by_network(node: StablehloNode, values: Sequence[Value], axis: int) -
     order = [axis, *order]
     lines = [_padded(node, transposed(node, value, order), width - length) for value in parts]
     column = (width, *[1] * (len(shape) - 1))
-    places = node.constant(np.arange(width).reshape(column))
+    positions = node.constant(np.arange(width).reshape(column))
     stages = [(1 << size, 1 << bit) for size in range(1, width.bit_length()) for bit in reversed(range(size))]
     blocks, bits = (node.constant(np.array(item, np.int64)) for item in zip(*stages, strict=True))
     numbers = node.constant(np.ascontiguousarray(np.broadcast_to(np.arange(width).reshape(column), shape_of(lines[0]))))
@@ -131,12 +134,12 @@ def sorted_by_network(node: StablehloNode, values: Sequence[Value], axis: int) -
     with node.builder.inside(body.block):
         block, bit = body.rows
         own = body.carried
-        partners = node.reshaped(node.emit(BitwiseXorOp, places, bit), (width,))
+        partners = node.reshaped(node.emit(BitwiseXorOp, positions, bit), (width,))
         theirs = [node.emit(GatherOp, value, partners, axis=0) for value in own]
         before = _goes_before(node, values, own, theirs, length)
         zero = node.splat(0, i64)
-        is_first = node.emit(EqualOp, node.emit(BitwiseAndOp, places, bit), zero)
-        ascends = node.emit(EqualOp, node.emit(BitwiseAndOp, places, block), zero)
+        is_first = node.emit(EqualOp, node.emit(BitwiseAndOp, positions, bit), zero)
+        ascends = node.emit(EqualOp, node.emit(BitwiseAndOp, positions, block), zero)
         wants_first = node.emit(NotOp, node.emit(XorOp, is_first, ascends))
         stays = node.emit(NotOp, node.emit(XorOp, before, wants_first))
         following = [node.emit(WhereOp, stays, *pair) for pair in zip(own, theirs, strict=True)]
