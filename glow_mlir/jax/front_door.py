@@ -70,12 +70,14 @@ def exported(
     return lowered(function, examples, params, keywords, static_argnames).model
 
 
-def from_keras(model: Any, *examples: Any, **options: Any) -> CompiledFunction:
+def from_keras(
+    model: Any, *examples: Any, keywords: Mapping[str, Any] = NOTHING, **options: Any
+) -> CompiledFunction:
     """
-    Compile a model of Keras 3 whose backend is JAX, in the mode of inference; calls take what the model takes.
+    Compile a model or layer of Keras 3 whose backend is JAX, in the mode of inference; calls take what it takes.
 
-    Without `examples` the inputs are those that the model declares, with a batch of 1. `options` are those of
-    `InferenceSession`. Raises `OptionError` where Keras has another backend.
+    Without `examples`, and `keywords` such as `mask`, the inputs are those that the model declares, with a batch of 1.
+    Several declared inputs may be a list, or given one by one. `options` are those of `InferenceSession`. Raises `OptionError` where Keras has another backend.
     """
     _require_jax()
     from glow_mlir.jax.keras_models import function_of
@@ -84,5 +86,5 @@ def from_keras(model: Any, *examples: Any, **options: Any) -> CompiledFunction:
     if keras.backend.backend() != "jax":
         reason = f"Keras computes with {keras.backend.backend()}"
         raise OptionError(reason, hint="set the environment variable KERAS_BACKEND=jax before Keras is imported")
-    function, variables, inputs = function_of(model, examples)
-    return from_jax(function, *inputs, params=variables, **options)
+    function, variables, inputs = function_of(model, examples, keywords)
+    return from_jax(function, *inputs, params=variables, keywords=keywords, **options)

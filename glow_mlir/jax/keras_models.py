@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,31 +11,39 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.optional_packages import imported
 
 
-def function_of(model: Any, examples: Sequence[Any]) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
+def function_of(
+    model: Any, examples: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
     """
     A model or layer in the mode of inference as a function of its variables and inputs, its variables, and examples.
 
-    `examples` are positional arguments of a call. Without them, inputs are those that the model declares; sizes that it
-    leaves open are 1.
+    `examples` and `keywords` are arguments of a call. Without them, inputs are those that the model declares; sizes
+    that it leaves open are 1. Raises `OptionError` for one that declares none.
     """
     declared = getattr(model, "inputs", None)
-    if not examples and not declared:
-        raise OptionError("the model declares no inputs", hint="give from_keras inputs such as those of a call")
-    inputs = tuple(examples) or tuple(map(_example, declared))
+    if not (examples or keywords or declared):
+        kind = "model" if hasattr(model, "layers") else "layer"
+        raise OptionError(f"the {kind} declares no inputs", hint="give from_keras inputs such as those of a call")
+    if examples or keywords:
+        inputs = tuple(examples)
+    elif isinstance(model.input, list):
+        inputs = tuple(map(_example, model.input))
+    else:
+        inputs = (jax.tree.map(_example, model.input),)
     # A functional model takes a list of its inputs; calls of a compiled one may have them apart.
-    is_apart = isinstance(declared, list) and len(inputs) == len(declared) > 1  # pyright: ignore
+    is_apart = len(inputs) > 1 and isinstance(declared, list) and len(inputs) == len(declared)  # pyright: ignore
 
     def given(inputs: Sequence[Any]) -> Sequence[Any]:
         return [list(inputs)] if is_apart else inputs
 
     if not model.built:
-        model(*given(inputs))
+        model(*given(inputs), **keywords)
     variables = model.variables
     scope = imported("keras", "jax", "models of Keras need the package keras").StatelessScope
 
-    def function(values: Any, *inputs: Any) -> Any:
+    def function(values: Any, *inputs: Any, **named: Any) -> Any:
         with scope(state_mapping=list(zip(variables, values, strict=True))):
-            return model(*given(inputs), training=False)
+            return model(*given(inputs), **named, training=False)
 
     return function, [item.value for item in variables], inputs
 
