@@ -82,7 +82,9 @@ class Parameters:
         static = {name: value for name, value in {**ahead, **rest}.items() if name in self.static}
         behind = whole[len(names) - leading :]
         by_position = (*[value for name, value in ahead.items() if name not in static], *behind)
-        return Split(by_position, {name: value for name, value in rest.items() if name not in static}, static, (whole, rest))
+        return Split(
+            by_position, {name: value for name, value in rest.items() if name not in static}, static, (whole, rest)
+        )
 
     def dynamic(self) -> list[inspect.Parameter]:
         """The parameters that are not static, in order; none where the function does not tell them."""

@@ -67,9 +67,7 @@ class CompiledFunction:
                 found[name] = number
         return found
 
-    def _results(
-        self, feeds: dict[str, np.ndarray], leaves: Sequence[Any], kept: Mapping[str, int]
-    ) -> list[jax.Array]:
+    def _results(self, feeds: dict[str, np.ndarray], leaves: Sequence[Any], kept: Mapping[str, int]) -> list[jax.Array]:
         """The leaves of the results, some of them in the memory of leaves of the arguments."""
         owned = {name: taken(leaves[number]) for name, number in kept.items()}
         targets = {name: memory_of(value) for name, value in owned.items()}

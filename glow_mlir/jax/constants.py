@@ -31,7 +31,7 @@ _Dense = ir.DenseElementsAttr
 
 
 def value_of(operation: Any) -> Any:
-    """The value of a constant as an attribute of jaxlib, or as its text: jaxlib has no attributes of complex numbers."""
+    """The value of a constant as an attribute of jaxlib, which has none of complex numbers, or else as its text."""
     try:
         return operation.attributes["value"]
     except TypeError:
@@ -46,7 +46,9 @@ def is_left_out(operation: Any) -> bool:
     value, size = value_of(operation), prod(operation.results[0].type.shape)
     if size <= MAX_PRINTED:
         return False
-    return _BYTES.match(value) is not None if isinstance(value, str) else isinstance(value, _Dense) and not value.is_splat
+    if isinstance(value, str):
+        return _BYTES.match(value) is not None
+    return isinstance(value, _Dense) and not value.is_splat
 
 
 def left_out(operation: Any) -> tuple[np.ndarray, ...]:

@@ -70,14 +70,13 @@ def exported(
     return lowered(function, examples, params, keywords, static_argnames).model
 
 
-def from_keras(
-    model: Any, *examples: Any, keywords: Mapping[str, Any] = NOTHING, **options: Any
-) -> CompiledFunction:
+def from_keras(model: Any, *examples: Any, keywords: Mapping[str, Any] = NOTHING, **options: Any) -> CompiledFunction:
     """
     Compile a model or layer of Keras 3 whose backend is JAX, in the mode of inference; calls take what it takes.
 
     Without `examples`, and `keywords` such as `mask`, the inputs are those that the model declares, with a batch of 1.
-    Several declared inputs may be a list, or given one by one. `options` are those of `InferenceSession`. Raises `OptionError` where Keras has another backend.
+    Several declared inputs may be a list, or given one by one. `options` are those of `InferenceSession`. Raises
+    `OptionError` where Keras has another backend, and for a model without inputs.
     """
     _require_jax()
     from glow_mlir.jax.keras_models import function_of

@@ -20,7 +20,6 @@ from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
 
-
 MIN_WORDS = 3
 """The number of words from which the message of an error tells without its class what is wrong."""
 
@@ -127,8 +126,13 @@ def _traced(function: Any, split: Split, parameters: Parameters, donated: Sequen
                 traced = function.trace(*positional, **named)
                 flat: Any = jax.jit(jax.extend.core.jaxpr_as_fun(traced.jaxpr), keep_unused=True)
                 return traced, flat.lower(*_types(traced)).compiler_ir(dialect="stablehlo")
-            names = {"static_argnames": tuple(parameters.static), "donate_argnames": tuple(dict.fromkeys(donated))}
-            traced = jax.jit(_plain(function), keep_unused=True, **names).trace(*positional, **named)
+            own: Any = jax.jit(
+                _plain(function),
+                keep_unused=True,
+                static_argnames=tuple(parameters.static),
+                donate_argnames=tuple(dict.fromkeys(donated)),
+            )
+            traced = own.trace(*positional, **named)
             return traced, traced.lower().compiler_ir(dialect="stablehlo")
     except GlowError:
         raise
@@ -158,7 +162,7 @@ def _check_example(name: str, value: Any) -> None:
     if isinstance(value, jax.Array) and value.is_deleted():
         raise InputError(f"argument '{name}' was deleted, or donated to another call")
     is_number = jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_)
-    if not (is_number and np.dtype(dtype).isnative or jax.dtypes.issubdtype(dtype, jax.dtypes.extended)):
+    if not ((is_number and np.dtype(dtype).isnative) or jax.dtypes.issubdtype(dtype, jax.dtypes.extended)):
         raise InputError(f"argument '{name}' is of {np.dtype(dtype).str}, which JAX does not have")
 
 

@@ -160,9 +160,15 @@ def test_misuse_is_one_line(jax: Any) -> None:
         (lambda: compiled(gone, 2), "argument 'x' was deleted"),
         (lambda: jax.jit(compiled)(X, 2), "argument 'x' is traced by JAX"),
         (lambda: glow_mlir.from_jax(3, X), "a 'int' is no function"),
-        (lambda: glow_mlir.from_jax(lambda x: x, "a"), r"argument 'x' is a 'str', not an array \(hint: static_argnames"),
+        (
+            lambda: glow_mlir.from_jax(lambda x: x, "a"),
+            r"'x' is a 'str', not an array \(hint: static_argnames",
+        ),
         (lambda: glow_mlir.from_jax(lambda x: x, np.array(["a"])), "argument 'x' is of <U1"),
-        (lambda: glow_mlir.from_jax(lambda p, x: x, X, params=struct), "'p' of the parameters has a shape and no values"),
+        (
+            lambda: glow_mlir.from_jax(lambda p, x: x, X, params=struct),
+            "of the parameters has a shape and no values",
+        ),
         (lambda: glow_mlir.from_jax({}.__getitem__, X), "JAX cannot trace the function"),
     ):
         with pytest.raises(GlowError, match=message) as caught:

@@ -79,7 +79,7 @@ def check(keras: Any, layer: Any, arguments: Any, keywords: Any) -> None:
 
 
 def test_models_take_their_inputs_apart_or_as_they_declare_them(keras: Any) -> None:
-    one, two = keras.Input((6,)), keras.Input((6,))
+    one, two = keras.Input((6,), name="x"), keras.Input((6,), name="y")
     model = keras.Model([one, two], keras.layers.Subtract()([one, two]))
     apart = glow_mlir.from_keras(model, threads=1)
     assert [item.shape for item in apart.session.get_inputs()] == [[1, 6], [1, 6]]
