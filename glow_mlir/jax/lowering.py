@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import MethodType
 from typing import Any
 
 import jax
-import jax.export
-import jax.extend.core
 import numpy as np
 
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
@@ -19,6 +18,9 @@ from glow_mlir.jax.arguments import Parameters, Split, jit_of
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
+
+_EXPORT: Any = import_module("jax.export")
+_EXTENSIONS: Any = import_module("jax.extend.core")
 
 MIN_WORDS = 3
 """The number of words from which the message of an error tells without its class what is wrong."""
@@ -63,8 +65,8 @@ def lowered(
 
     Raises `ModelError` for what JAX cannot trace, `InputError` for arguments that are no arrays, and `OptionError`.
     """
-    if isinstance(function, jax.export.Exported):
-        function = function.call
+    if isinstance(function, _EXPORT.Exported):
+        function = getattr(function, "call")
     if not callable(function):
         raise OptionError(f"a '{type(function).__name__}' is no function", hint="from_jax(model.apply, x)")
     static, donated = _listed(static_argnames), _listed(donate_argnames)
@@ -114,8 +116,8 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 def _traced(function: Any, split: Split, parameters: Parameters, donated: Sequence[str]) -> tuple[Any, Any]:
     """A function as JAX traces it, and its program; a jitted one keeps its own static and donated arguments."""
     jitted = jit_of(function)
-    is_as_jitted = hasattr(function, "trace") and not inspect.ismethod(function)
-    is_as_jitted = is_as_jitted and not donated and Parameters.of(function).static == parameters.static
+    is_unchanged = not donated and Parameters.of(function).static == parameters.static
+    is_as_jitted = is_unchanged and hasattr(function, "trace") and type(function) is not MethodType
     if jitted is not None and not is_as_jitted:
         function, donated = function.__wrapped__, [*donated, *jitted.donate_argnames]
     positional, named = split.whole
@@ -124,7 +126,7 @@ def _traced(function: Any, split: Split, parameters: Parameters, donated: Sequen
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
             if is_as_jitted:
                 traced = function.trace(*positional, **named)
-                flat: Any = jax.jit(jax.extend.core.jaxpr_as_fun(traced.jaxpr), keep_unused=True)
+                flat: Any = jax.jit(_EXTENSIONS.jaxpr_as_fun(traced.jaxpr), keep_unused=True)
                 return traced, flat.lower(*_types(traced)).compiler_ir(dialect="stablehlo")
             own: Any = jax.jit(
                 _plain(function),
@@ -214,7 +216,8 @@ def _names(parameters: Parameters, paths: Sequence[Any]) -> list[str]:
         if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD):
             known.append(item.name)
     found: list[str] = []
-    for group, first, *inner in paths:
+    for path in paths:
+        group, first, *inner = path
         if group.idx == 1:
             name = first.key
         elif first.idx < len(known):

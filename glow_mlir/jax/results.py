@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,13 +32,17 @@ def jax_array(array: np.ndarray, info: Any) -> jax.Array:
         return jax.numpy.asarray(array)
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 WIDE = 8
 """The bytes of element types that JAX has only where its option `jax_enable_x64` is set, and of the complex ones."""
 
 
 def _wide() -> Any:
     """The context in which arrays keep 64 bits."""
-    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()  # pyright: ignore
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
 def is_donatable(value: Any, expected: jax.ShapeDtypeStruct) -> bool:
@@ -48,7 +53,7 @@ def is_donatable(value: Any, expected: jax.ShapeDtypeStruct) -> bool:
     return fits and all(device.platform == "cpu" for device in value.devices())
 
 
-taken = jax.jit(lambda value: value, donate_argnums=0, keep_unused=True)
+taken: Callable[[jax.Array], jax.Array] = jax.jit(_itself, donate_argnums=0, keep_unused=True)
 """
 An array that is given up, as a new one that nothing else refers to.
 
