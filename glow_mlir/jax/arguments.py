@@ -19,7 +19,12 @@ def jit_of(function: Any) -> Any:
 
     A bound method does not: it passes on what the function says that has one argument more.
     """
-    return None if inspect.ismethod(function) else getattr(function, "_jit_info", None)
+    return None if is_bound(function) else getattr(function, "_jit_info", None)
+
+
+def is_bound(function: Any) -> bool:
+    """Whether a function is a bound method."""
+    return inspect.ismethod(function)
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Parameters:
             if name not in names and not is_open:
                 raise OptionError(f"the function has no argument '{name}'", hint=f"it has {', '.join(names) or 'none'}")
         jitted = jit_of(function)
-        numbers = [names[number] for number in getattr(jitted, "static_argnums", ()) if number < len(names)]
+        numbers: list[str] = [names[number] for number in getattr(jitted, "static_argnums", ()) if number < len(names)]
         return Parameters(signature, frozenset([*static, *getattr(jitted, "static_argnames", ()), *numbers]))
 
     def split(self, positional: Sequence[Any], named: Mapping[str, Any], leading: int = 0) -> Split:

@@ -12,7 +12,7 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.frontends.stablehlo.node import parts_of_array
 from glow_mlir.jax.lowering import Lowered, host_array
-from glow_mlir.jax.results import is_donatable, jax_array, memory_of, taken
+from glow_mlir.jax.results import is_deleted, is_donatable, jax_array, memory_of, taken
 from glow_mlir.runtime.aligned_memory import MIN_ALIGNED
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class CompiledFunction:
         owned = {name: taken(leaves[number]) for name, number in kept.items()}
         targets = {name: memory_of(value) for name, value in owned.items()}
         feeds |= {self._inputs[number]: targets[name] for name, number in kept.items()}
+        results: Mapping[str, Any]
         if targets:
             results = self.session.session_entry(None).bound(feeds, targets)()
         else:
@@ -125,7 +126,7 @@ def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
         raise InputError(f"argument '{name}' is traced by JAX, and a compiled function takes arrays", hint=hint)
     if not hasattr(value, "dtype") and not isinstance(value, bool | int | float | complex):
         raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=HINT)
-    if isinstance(value, jax.Array) and value.is_deleted():
+    if is_deleted(value):
         raise InputError(f"argument '{name}' was deleted, or donated to another call")
     array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
     if array.dtype != expected.dtype and not hasattr(value, "dtype") and _fits(array, expected.dtype):

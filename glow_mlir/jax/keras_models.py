@@ -20,7 +20,7 @@ def function_of(
     `examples` and `keywords` are arguments of a call. Without them, inputs are those that the model declares; sizes
     that it leaves open are 1. Raises `OptionError` for one that declares none.
     """
-    declared = getattr(model, "inputs", None)
+    declared: Any = getattr(model, "inputs", None)
     if not (examples or keywords or declared):
         kind = "model" if hasattr(model, "layers") else "layer"
         raise OptionError(f"the {kind} declares no inputs", hint="give from_keras inputs such as those of a call")

@@ -6,7 +6,6 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import MethodType
 from typing import Any
 
 import jax
@@ -14,7 +13,7 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 from glow_mlir.frontends.stablehlo.model import StablehloModel
-from glow_mlir.jax.arguments import Parameters, Split, jit_of
+from glow_mlir.jax.arguments import Parameters, Split, is_bound, jit_of
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
@@ -117,7 +116,7 @@ def _traced(function: Any, split: Split, parameters: Parameters, donated: Sequen
     """A function as JAX traces it, and its program; a jitted one keeps its own static and donated arguments."""
     jitted = jit_of(function)
     is_unchanged = not donated and Parameters.of(function).static == parameters.static
-    is_as_jitted = is_unchanged and hasattr(function, "trace") and type(function) is not MethodType
+    is_as_jitted = is_unchanged and hasattr(function, "trace") and not is_bound(function)
     if jitted is not None and not is_as_jitted:
         function, donated = function.__wrapped__, [*donated, *jitted.donate_argnames]
     positional, named = split.whole
@@ -216,6 +215,7 @@ def _names(parameters: Parameters, paths: Sequence[Any]) -> list[str]:
         if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD):
             known.append(item.name)
     found: list[str] = []
+    name: str
     for path in paths:
         group, first, *inner = path
         if group.idx == 1:

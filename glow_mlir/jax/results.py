@@ -45,9 +45,14 @@ def _wide() -> Any:
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
+def is_deleted(value: Any) -> bool:
+    """Whether a leaf of an argument is an array that was deleted, or donated to another call."""
+    return isinstance(value, jax.Array) and value.is_deleted()
+
+
 def is_donatable(value: Any, expected: jax.ShapeDtypeStruct) -> bool:
     """Whether a leaf of an argument is an array of this type, in this process's memory, that a call can take over."""
-    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or value.is_deleted():
+    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or is_deleted(value):
         return False
     fits = value.shape == expected.shape and value.dtype == expected.dtype
     return fits and all(device.platform == "cpu" for device in value.devices())
