@@ -72,11 +72,7 @@ class CompiledFunction:
         owned = {name: taken(leaves[number]) for name, number in kept.items()}
         targets = {name: memory_of(value) for name, value in owned.items()}
         feeds |= {self._inputs[number]: targets[name] for name, number in kept.items()}
-        results: Mapping[str, Any]
-        if targets:
-            results = self.session.session_entry(None).bound(feeds, targets)()
-        else:
-            results = dict(zip(self._outputs, self.session.run(None, feeds), strict=True))
+        results = self._run(feeds, targets)
         rest = iter(self._outputs)
         found: list[jax.Array] = []
         for info in self._lowered.result_types:
@@ -88,6 +84,12 @@ class CompiledFunction:
             else:
                 found.append(jax_array(results[name], info))
         return found
+
+    def _run(self, feeds: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> Mapping[str, Any]:
+        """The results of the session by name, those in `targets` there."""
+        if targets:
+            return self.session.session_entry(None).bound(feeds, targets)()
+        return dict(zip(self._outputs, self.session.run(None, feeds), strict=True))
 
     def _dynamic(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The arguments of a call that are arrays; static ones must be those that the program is compiled for."""

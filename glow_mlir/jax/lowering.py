@@ -219,7 +219,7 @@ def _names(parameters: Parameters, paths: Sequence[Any]) -> list[str]:
     for path in paths:
         group, first, *inner = path
         if group.idx == 1:
-            name = first.key
+            name = str(first.key)
         elif first.idx < len(known):
             name = known[first.idx]
         else:
