@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,18 @@ import jax
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.frontends.stablehlo.node import parts_of_array
 from glow_mlir.jax.lowering import Lowered, host_array
-from glow_mlir.runtime.aligned_memory import ALIGNMENT, MIN_ALIGNED
+from glow_mlir.jax.results import is_deleted, is_donatable, jax_array, memory_of, taken
+from glow_mlir.runtime.aligned_memory import MIN_ALIGNED
 
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+
+_NOTHING = np.empty(0, np.float32)
+"""In place of an array that is known later."""
+
+HINT = "call from_jax again with such arguments as examples"
 
 
 class CompiledFunction:
@@ -26,7 +33,9 @@ class CompiledFunction:
         self._lowered = lowered
         self.session: InferenceSession = InferenceSession(lowered.model, **options)
         """The session that computes; its inputs are the leaves of the arguments."""
-        self._names = [item.name for item in self.session.get_inputs()]
+        self._inputs = [item.name for item in self.session.get_inputs()]
+        self._outputs = [item.name for item in self.session.get_outputs()]
+        self._replacing = self._replaced_inputs()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """
@@ -34,26 +43,77 @@ class CompiledFunction:
 
         Raises `InputError` for arguments whose tree, shapes or element types are not those that it was compiled for.
         """
-        own = {name: value for name, value in keywords.items() if name not in self._lowered.static}
-        leaves, tree = jax.tree.flatten((arguments, own))
-        if tree != self._lowered.arguments:
-            hint = "call from_jax again with such arguments as examples"
-            raise InputError(f"the arguments are {tree}, not {self._lowered.arguments}", hint=hint)
-        arrays = [self._array(*item) for item in zip(self._names, leaves, self._lowered.types, strict=True)]
-        results = self.session.run(None, dict(zip(self._names, arrays, strict=True)))
-        return jax.tree.unflatten(self._lowered.results, map(jax_array, results))
+        lowered = self._lowered
+        leaves, tree = jax.tree.flatten(self._dynamic(arguments, keywords))
+        if tree != lowered.arguments:
+            raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
+        kept = self._kept(leaves)
+        arrays: list[np.ndarray] = []
+        for number, item in enumerate(zip(lowered.names, leaves, lowered.types, strict=True)):
+            # A view of an array that is given up would make JAX copy it.
+            arrays += [_NOTHING] if number in kept.values() else parts_of_array(_array(*item))
+        results = self._results(dict(zip(self._inputs, arrays, strict=True)), leaves, kept)
+        for number in lowered.donated:
+            if isinstance(leaves[number], jax.Array):
+                leaves[number].delete()
+        return jax.tree.unflatten(lowered.results, results)
 
-    def _array(self, name: str, value: Any, expected: Any) -> np.ndarray:
-        """The array of a leaf; Python's numbers get the element type that the program has."""
-        array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
-        if array.dtype != expected.dtype and not hasattr(value, "dtype"):
-            array = array.astype(expected.dtype)
-        if array.shape != expected.shape or array.dtype != expected.dtype:
-            found, wanted = f"{array.dtype}{list(array.shape)}", f"{expected.dtype}{list(expected.shape)}"
-            raise InputError(
-                f"argument '{name}' is {found}, not {wanted}", hint="call from_jax again with such examples"
-            )
-        return array
+    def _kept(self, leaves: Sequence[Any]) -> Mapping[str, int]:
+        """The outputs that take the memory of a leaf of this call → the number of that leaf; none is taken twice."""
+        found: dict[str, int] = {}
+        for name, number in self._replacing.items():
+            is_first = all(leaves[number] is not leaves[other] for other in found.values())
+            if is_first and is_donatable(leaves[number], self._lowered.types[number]):
+                found[name] = number
+        return found
+
+    def _results(self, feeds: dict[str, np.ndarray], leaves: Sequence[Any], kept: Mapping[str, int]) -> list[jax.Array]:
+        """The leaves of the results, some of them in the memory of leaves of the arguments."""
+        owned = {name: taken(leaves[number]) for name, number in kept.items()}
+        targets = {name: memory_of(value) for name, value in owned.items()}
+        feeds |= {self._inputs[number]: targets[name] for name, number in kept.items()}
+        results = self._run(feeds, targets)
+        rest = iter(self._outputs)
+        found: list[jax.Array] = []
+        for info in self._lowered.result_types:
+            name = next(rest)
+            if name in owned:
+                found.append(owned[name])
+            elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
+                found.append(jax_array((results[name] + 1j * results[next(rest)]).astype(info.dtype), info))
+            else:
+                found.append(jax_array(results[name], info))
+        return found
+
+    def _run(self, feeds: dict[str, np.ndarray], targets: dict[str, np.ndarray]) -> Mapping[str, Any]:
+        """The results of the session by name, those in `targets` there."""
+        if targets:
+            return self.session.session_entry(None).bound(feeds, targets)()
+        return dict(zip(self._outputs, self.session.run(None, feeds), strict=True))
+
+    def _dynamic(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """The arguments of a call that are arrays; static ones must be those that the program is compiled for."""
+        lowered = self._lowered
+        split = lowered.parameters.split(arguments, keywords, lowered.leading)
+        for name, value in split.static.items():
+            if name not in lowered.static or not _is_equal(value, lowered.static[name]):
+                wanted = repr(lowered.static[name]) if name in lowered.static else "its default"
+                hint = "call from_jax again for another value of a static argument"
+                raise InputError(f"argument '{name}' is {value!r}, and the program is compiled for {wanted}", hint=hint)
+        return split.positional, dict(split.named)
+
+    def _replaced_inputs(self) -> Mapping[str, int]:
+        """The large outputs that may take the memory of a donated leaf → the number of that leaf."""
+        lowered = self._lowered
+        numbers = {lowered.names[number]: number for number in sorted(lowered.donated)}
+        found: dict[str, int] = {}
+        if not numbers or len(self._inputs) != len(lowered.types):  # Complex numbers are in no memory of one array.
+            return found
+        for binding in self.session.executable.entry().bindings:
+            free = [numbers[name] for name in binding.in_place_of if numbers.get(name, -1) not in (-1, *found.values())]
+            if binding.role == "output" and binding.nbytes >= MIN_ALIGNED and free:
+                found[binding.name] = free[0]
+        return found
 
     @cached_property
     def text(self) -> str:
@@ -61,8 +121,37 @@ class CompiledFunction:
         return self._lowered.text
 
 
-def jax_array(array: np.ndarray) -> jax.Array:
-    """An array of JAX with the content of a result, whose memory it takes over where XLA's alignment allows that."""
-    if array.nbytes >= MIN_ALIGNED and not array.ctypes.data % ALIGNMENT and array.dtype.isbuiltin == 1:
-        return jax.dlpack.from_dlpack(array)
-    return jax.numpy.asarray(array)
+def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
+    """The array of a leaf; Python's numbers get the element type that the program has."""
+    if isinstance(value, jax.core.Tracer):
+        hint = "jit, grad and vmap take the function itself; compile what they give"
+        raise InputError(f"argument '{name}' is traced by JAX, and a compiled function takes arrays", hint=hint)
+    if not hasattr(value, "dtype") and not isinstance(value, bool | int | float | complex):
+        raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=HINT)
+    if is_deleted(value):
+        raise InputError(f"argument '{name}' was deleted, or donated to another call")
+    array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
+    if array.dtype != expected.dtype and not hasattr(value, "dtype") and _fits(array, expected.dtype):
+        array = array.astype(expected.dtype)
+    if array.shape != expected.shape or array.dtype != expected.dtype:
+        found, wanted = f"{array.dtype}{list(array.shape)}", f"{expected.dtype}{list(expected.shape)}"
+        raise InputError(f"argument '{name}' is {found}, not {wanted}", hint="call from_jax again with such examples")
+    return array
+
+
+KINDS = {kind: rank for rank, group in enumerate(("b", "iu", "fV", "c")) for kind in group}
+"""The kind of an element type of numpy → its rank among those that hold the ones before; bfloat16 is of kind V."""
+
+
+def _fits(array: np.ndarray, dtype: Any) -> bool:
+    """Whether an element type holds Python's numbers."""
+    return array.dtype.kind in KINDS and KINDS[array.dtype.kind] <= KINDS[dtype.kind]
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    return one is other or bool(type(one) is type(other) and one == other)
+
+
+def _tree(tree: Any) -> str:
+    """A tree of arguments in one line."""
+    return str(tree).removeprefix("PyTreeDef(").removesuffix(")").replace("\n", " ")

@@ -25,7 +25,8 @@ def from_jax(
     *examples: Any,
     params: Any = None,
     keywords: Mapping[str, Any] = NOTHING,
-    static_argnames: Sequence[str] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnames: str | Sequence[str] = (),
     **options: Any,
 ) -> CompiledFunction:
     """
@@ -38,15 +39,17 @@ def from_jax(
 
     `examples` are positional arguments, `keywords` those by name: pytrees of arrays, or of `jax.ShapeDtypeStruct`.
     `params`, if given, is the first argument of the function; its arrays become constants of the program, and calls
-    leave it out. Arguments called `static_argnames` are Python values that the program is compiled for. `options` are
-    those of `InferenceSession`. Raises `ModelError` for what JAX cannot trace, `OptionError` where JAX is missing, and
-    `GlowError` for what is not supported.
+    leave it out. Arguments called `static_argnames` are Python values that the program is compiled for. Arrays of those
+    called `donate_argnames` are given up by each call, as caches are: results take their memory where they can. A
+    jitted function keeps its own static and donated arguments. `options` are those of `InferenceSession`. Raises
+    `ModelError` for what JAX cannot trace, `InputError` for arguments that are no arrays, `OptionError` where JAX is
+    missing, and `GlowError` for what is not supported.
     """
     _require_jax()
     from glow_mlir.jax.compiled_function import CompiledFunction
     from glow_mlir.jax.lowering import lowered
 
-    return CompiledFunction(lowered(function, examples, params, keywords, static_argnames), options)
+    return CompiledFunction(lowered(function, examples, params, keywords, static_argnames, donate_argnames), options)
 
 
 def exported(
@@ -54,7 +57,7 @@ def exported(
     *examples: Any,
     params: Any = None,
     keywords: Mapping[str, Any] = NOTHING,
-    static_argnames: Sequence[str] = (),
+    static_argnames: str | Sequence[str] = (),
 ) -> StablehloModel:
     """
     Convert a function of JAX to a model for `InferenceSession` and bundles; see `from_jax`.
@@ -67,12 +70,13 @@ def exported(
     return lowered(function, examples, params, keywords, static_argnames).model
 
 
-def from_keras(model: Any, *examples: Any, **options: Any) -> CompiledFunction:
+def from_keras(model: Any, *examples: Any, keywords: Mapping[str, Any] = NOTHING, **options: Any) -> CompiledFunction:
     """
-    Compile a model of Keras 3 whose backend is JAX, in the mode of inference; calls take what the model takes.
+    Compile a model or layer of Keras 3 whose backend is JAX, in the mode of inference; calls take what it takes.
 
-    Without `examples` the inputs are those that the model declares, with a batch of 1. `options` are those of
-    `InferenceSession`. Raises `OptionError` where Keras has another backend.
+    Without `examples`, and `keywords` such as `mask`, the inputs are those that the model declares, with a batch of 1.
+    Several declared inputs may be a list, or given one by one. `options` are those of `InferenceSession`. Raises
+    `OptionError` where Keras has another backend, and for a model without inputs.
     """
     _require_jax()
     from glow_mlir.jax.keras_models import function_of
@@ -81,5 +85,5 @@ def from_keras(model: Any, *examples: Any, **options: Any) -> CompiledFunction:
     if keras.backend.backend() != "jax":
         reason = f"Keras computes with {keras.backend.backend()}"
         raise OptionError(reason, hint="set the environment variable KERAS_BACKEND=jax before Keras is imported")
-    function, variables, inputs = function_of(model, examples)
-    return from_jax(function, *inputs, params=variables, **options)
+    function, variables, inputs = function_of(model, examples, keywords)
+    return from_jax(function, *inputs, params=variables, keywords=keywords, **options)

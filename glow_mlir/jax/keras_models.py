@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.optional_packages import imported
 
 
-def function_of(model: Any, examples: Sequence[Any]) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
+def function_of(
+    model: Any, examples: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
     """
-    A model in the mode of inference as a function of its variables and inputs, those variables, and inputs to trace it.
+    A model or layer in the mode of inference as a function of its variables and inputs, its variables, and examples.
 
-    Without `examples`, inputs are those that the model declares; sizes that it leaves open are 1.
+    `examples` and `keywords` are arguments of a call. Without them, inputs are those that the model declares; sizes
+    that it leaves open are 1. Raises `OptionError` for one that declares none.
     """
-    if not examples and not model.built:
-        raise OptionError("the model is not built yet", hint="give from_keras inputs such as those of a call")
-    inputs = tuple(examples) or tuple(_example(item) for item in jax.tree.leaves(model.inputs))
+    declared: Any = getattr(model, "inputs", None)
+    if not (examples or keywords or declared):
+        kind = "model" if hasattr(model, "layers") else "layer"
+        raise OptionError(f"the {kind} declares no inputs", hint="give from_keras inputs such as those of a call")
+    if examples or keywords:
+        inputs = tuple(examples)
+    elif isinstance(model.input, list):
+        inputs = tuple(map(_example, model.input))
+    else:
+        inputs = (jax.tree.map(_example, model.input),)
+    # A functional model takes a list of its inputs; calls of a compiled one may have them apart.
+    is_apart = len(inputs) > 1 and isinstance(declared, list) and len(inputs) == len(declared)  # pyright: ignore
+
+    def given(inputs: Sequence[Any]) -> Sequence[Any]:
+        return [list(inputs)] if is_apart else inputs
+
     if not model.built:
-        model(*inputs)
-    variables = (
-        [item.value for item in model.trainable_variables],
-        [item.value for item in model.non_trainable_variables],
-    )
+        model(*given(inputs), **keywords)
+    variables = model.variables
+    scope = imported("keras", "jax", "models of Keras need the package keras").StatelessScope
 
-    def function(variables: Any, *inputs: Any) -> Any:
-        trained, others = variables
-        given = inputs[0] if len(inputs) == 1 or not isinstance(model.inputs, list) else list(inputs)
-        return model.stateless_call(trained, others, given, training=False)[0]
+    def function(values: Any, *inputs: Any, **named: Any) -> Any:
+        with scope(state_mapping=list(zip(variables, values, strict=True))):
+            return model(*given(inputs), **named, training=False)
 
-    return function, variables, inputs
+    return function, [item.value for item in variables], inputs
 
 
 def _example(item: Any) -> jax.ShapeDtypeStruct:

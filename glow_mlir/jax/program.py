@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import ELIDED
 from glow_mlir.ir.text import LocatingParser
-from glow_mlir.jax.constants import is_left_out
+from glow_mlir.jax.constants import is_left_out, value_of
 
 
 def operations_of(module: Any) -> ModuleOp:
@@ -43,7 +43,8 @@ class _Conversion:
         attributes: dict[str, Attribute] = {}
         for name in given.attributes:
             target = properties if name in own else attributes
-            target[name] = self._attribute(given.attributes[name])
+            is_constant = given.name == "stablehlo.constant" and name == "value"
+            target[name] = self._value(given) if is_constant else self._attribute(given.attributes[name])
         op = kind.create(
             operands=[self._values[operand] for operand in given.operands],
             result_types=[self._type(result.type) for result in given.results],
@@ -65,11 +66,15 @@ class _Conversion:
     def _type(self, given: Any) -> Attribute:
         return self._read(str(given), self._types, LocatingParser.parse_type)
 
-    def _attribute(self, given: Any) -> Attribute:
-        if is_left_out(given):
-            type_ = self._type(given.type)
+    def _value(self, constant: Any) -> Attribute:
+        """The value of a constant."""
+        if is_left_out(constant):
+            type_ = self._type(constant.results[0].type)
             assert isinstance(type_, TensorType)
             return DenseResourceAttr.from_params(ELIDED, type_)
+        return self._attribute(value_of(constant))
+
+    def _attribute(self, given: Any) -> Attribute:
         return self._read(str(given), self._attributes, LocatingParser.parse_attribute)
 
     def _read(self, text: str, known: dict[str, Attribute], parse: Callable[[LocatingParser], Attribute]) -> Attribute:
