@@ -48,11 +48,11 @@ test: lint pytest ## What has to pass before each commit: lint, then a short run
 
 test-all: $(FOR_ALL) mlir-tools emulators tosa-tools browser smollm2 lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
 
-lint: $(FOR_TEST) ## Style, format, import order of the rooms, types of the package but for what needs PyTorch
+lint: $(FOR_TEST) ## Style, format, import order of the rooms, types of the package but for what needs JAX or PyTorch
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/basedpyright --pythonpath $(BIN)/python $(filter-out glow_mlir/torch %/__pycache__,$(wildcard glow_mlir/*))
+	$(BIN)/basedpyright --pythonpath $(BIN)/python $(filter-out glow_mlir/jax glow_mlir/torch %/__pycache__,$(wildcard glow_mlir/*))
 
 types: $(FOR_ALL) ## Types of the tests, benchmarks and examples as well, which use all extras
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
