@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from glow_mlir.api.onnxruntime.devices import CPU
 from glow_mlir.jax.lowering import is_key
 from glow_mlir.runtime.aligned_memory import ALIGNMENT, MIN_ALIGNED
 
@@ -36,9 +37,6 @@ def _itself(value: Any) -> Any:
     return value
 
 
-HOST = "cpu"
-"""What XLA calls the device whose memory is this process's."""
-
 WIDE = 8
 """The bytes of element types that JAX has only where its option `jax_enable_x64` is set, and of the complex ones."""
 
@@ -58,7 +56,7 @@ def is_donatable(value: Any, expected: jax.ShapeDtypeStruct) -> bool:
     if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or is_deleted(value):
         return False
     fits = value.shape == expected.shape and value.dtype == expected.dtype
-    return fits and all(device.platform == HOST for device in value.devices())
+    return fits and all(device.platform == CPU for device in value.devices())
 
 
 taken: Callable[[jax.Array], jax.Array] = jax.jit(_itself, donate_argnums=0, keep_unused=True)
