@@ -37,12 +37,16 @@ FAMILIES = (
     "elementwise",
     "gathers",
     "linear_algebra",
+    "normalization",
     "plumbing",
     "products",
+    "quantization",
+    "random_numbers",
     "reductions",
     "scatters",
     "sorts",
     "special_functions",
+    "window_choices",
     "windows",
 )
 """The modules with importers of operations."""

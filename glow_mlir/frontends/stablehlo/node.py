@@ -28,7 +28,7 @@ from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size
 
 MAX_CALLS = 64
 """The largest depth of calls of functions, which are inlined."""
@@ -316,7 +316,7 @@ class StablehloNode(NodeBuilder):
 
     # Values
 
-    def reshaped(self, value: SSAValue, shape: Sizes) -> SSAValue:
+    def reshaped(self, value: SSAValue, shape: Sequence[Size]) -> SSAValue:
         """A value in another shape, unless it has it."""
         return value if sizes_of(value) == tuple(shape) else self.emit(ReshapeOp, value, shape=tuple(shape))
 

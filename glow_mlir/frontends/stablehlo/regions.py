@@ -59,8 +59,9 @@ def operation(word: str, *operands: Expression, value: SSAValue | None = None) -
     return Expression(word, operands, value=value, size=1 + sum(operand.size for operand in operands))
 
 
-_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor", "compare EQ", "compare NE"})
-_COMMUTATIVE |= frozenset({f"compare {word} {kind}" for word in ("EQ", "NE") for kind in ("FLOAT", "TOTALORDER")})
+_COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split()) | {
+    f"compare {direction}{kind}" for direction in ("EQ", "NE") for kind in ("", " FLOAT", " TOTALORDER")
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Computation:
 
 def computation(block: Block) -> Computation | None:
     """What a region computes; `None` for one with regions of its own, and for a very large one."""
-    known = {value: argument(number) for number, value in enumerate(block.args)}
+    known: dict[SSAValue, Expression] = {value: argument(number) for number, value in enumerate(block.args)}
     for op in block.ops:
         if op is block.last_op:
             return Computation(known, tuple(_of_value(value, known) for value in op.operands))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
@@ -12,15 +12,13 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.fourier import DftOp
-from glow_mlir.dialects.shapes import rank_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.dialects.stablehlo.attributes import FftTypeAttr
 from glow_mlir.frontends.builder import complex_formulas as formulas
 from glow_mlir.frontends.builder.complex_formulas import Pair
 from glow_mlir.frontends.builder.float_bits import angle, sign_bit
-from glow_mlir.frontends.stablehlo.node import IMPORTERS, ComplexValue, StablehloNode, Value, stablehlo_operator
-from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
+from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
-from glow_mlir.frontends.stablehlo.operators.reductions import single_operation
 from glow_mlir.support.symbols import Sizes
 
 ONE: Mapping[str, Callable[[Pair], Pair]] = {
@@ -221,61 +219,6 @@ def product(node: StablehloNode) -> Value:
 
     real = node.emit(SubOp, of(a, c), of(b, d))
     return node.complex(real, node.emit(AddOp, of(a, d), of(b, c)))
-
-
-@stablehlo_operator("reduce", of_complex=True)
-def reduce(node: StablehloNode) -> Sequence[Value]:
-    """A fold by a region: one half of the elements with the other, again and again, and then with the initial value."""
-    values = [node.value(position) for position in range(node.count)]
-    half = len(values) // 2
-    found = list(values[:half])
-    for axis in sorted(node.integers("dimensions"), reverse=True):
-        found = _folded(node, found, axis)
-    return node.mapped(0, [*found, *values[half:]])
-
-
-def _folded(node: StablehloNode, values: Sequence[Value], axis: int) -> list[Value]:
-    """Values folded along an axis, which has one element or more, and which the results do not have."""
-    size = shape_of(leaves(values)[0])[axis]
-    if not size:
-        raise node.unsupported("of no complex numbers is not supported")
-    while size > 1:
-        half = size // 2
-        first, second, rest = (
-            _rows(node, values, axis, *span) for span in ((0, half), (half, 2 * half), (2 * half, size))
-        )
-        values = node.mapped(0, [*first, *second])
-        if size % 2:
-            pairs = zip(leaves(values), leaves(rest), strict=True)
-            values = rebuilt(values, [node.emit(ConcatOp, [*pair], axis=axis) for pair in pairs])
-        size = half + size % 2
-    parts = leaves(values)
-    shape = [*sizes_of(parts[0])[:axis], *sizes_of(parts[0])[axis + 1 :]]
-    return rebuilt(values, [node.reshaped(part, shape) for part in parts])
-
-
-def _rows(node: StablehloNode, values: Sequence[Value], axis: int, start: int, end: int) -> list[Value]:
-    """The elements of values from a start to an end along an axis."""
-    parts = leaves(values)
-    shape = shape_of(parts[0])
-    starts = [start if at == axis else 0 for at in range(len(shape))]
-    ends = [end if at == axis else size for at, size in enumerate(shape)]
-    properties = {"starts": starts, "ends": ends, "steps": [1] * len(shape)}
-    return rebuilt(values, [node.emit(SliceOp, part, **properties) for part in parts])
-
-
-LINEAR = ("reduce_window", "scatter", "select_and_scatter")
-"""The operations with a region that only adds, or moves, numbers, where they are taken part by part."""
-
-
-@stablehlo_operator(*LINEAR, of_complex=True)
-def linear(node: StablehloNode) -> Sequence[Value]:
-    """A sum, or a movement, of complex numbers by the operation on their parts."""
-    block = node.op.regions[-1].block
-    is_movement = len(list(block.ops)) == 1
-    if node.kind not in IMPORTERS or not (is_movement or single_operation(block) == "stablehlo.add"):
-        raise node.unsupported("of complex numbers with such a region is not supported")
-    return node.by_parts(IMPORTERS[node.kind])
 
 
 # ---- Fourier transforms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr, i64
+from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import dense_array
@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
+from glow_mlir.frontends.stablehlo.indexing import whole_number
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
 from glow_mlir.support.symbols import Sizes
 
@@ -174,7 +175,7 @@ def part(node: StablehloNode, value: SSAValue, start: SSAValue, axis: int, size:
     """`size` elements along an axis, from a start that is limited to where they fit."""
     if sizes_of(value)[axis] == size:
         return value
-    return node.emit(DynamicSliceOp, value, node.cast(start, i64), axis=axis, size=size)
+    return node.emit(DynamicSliceOp, value, whole_number(node, start), axis=axis, size=size)
 
 
 @stablehlo_operator("dynamic_update_slice", moves=True)
@@ -191,7 +192,7 @@ def updated(
     """A value with a part replaced, which is smaller along `axes`."""
     if not axes:
         return update
-    axis, start = axes[0], node.cast(starts[axes[0]], i64)
+    axis, start = axes[0], whole_number(node, starts[axes[0]])
     if len(axes) > 1:
         size = sizes_of(update)[axis]
         assert isinstance(size, int)

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
@@ -34,6 +35,12 @@ def dot_general(node: StablehloNode) -> SSAValue:
     assert isinstance(record, RecordAttr)
     names = ("lhs_batching", "rhs_batching", "lhs_contracting", "rhs_contracting")
     return contracted(node, *node.inputs(), *(record.integers(f"{name}_dimensions") for name in names))
+
+
+@stablehlo_operator("einsum", "unary_einsum")
+def einsum(node: StablehloNode) -> SSAValue:
+    """Sums of products of elements, by labelled axes."""
+    return node.emit(EinsumOp, node.inputs(), equation=node.text("einsum_config"))
 
 
 def contracted(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from math import inf
-from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i8
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, numpy_dtype
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.expressions import Tensor, fold
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.reductions import (
@@ -22,44 +20,23 @@ from glow_mlir.dialects.glow_high.reductions import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
+from glow_mlir.dialects.index_notation import Access, Signature
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
+from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.slices import cut
+from glow_mlir.frontends.stablehlo.folds import fold_of, limit_of, starts_neutral
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, transposed
 from glow_mlir.frontends.stablehlo.regions import Expression, argument, computation, operation
 
-FOLDS: Mapping[str, type[HighOp]] = {
-    "stablehlo.add": ReduceSumOp,
-    "stablehlo.multiply": ReduceProdOp,
-    "stablehlo.maximum": ReduceMaxOp,
-    "stablehlo.minimum": ReduceMinOp,
+OPERATORS: Mapping[str, type[HighOp]] = {
+    "add": ReduceSumOp,
+    "mul": ReduceProdOp,
+    "max": ReduceMaxOp,
+    "min": ReduceMinOp,
 }
-"""The operation of a region → the operator that folds by it."""
-
-FOLDS_OF_TRUTH: Mapping[str, type[HighOp]] = {
-    "stablehlo.add": ReduceMaxOp,
-    "stablehlo.maximum": ReduceMaxOp,
-    "stablehlo.or": ReduceMaxOp,
-    "stablehlo.multiply": ReduceMinOp,
-    "stablehlo.minimum": ReduceMinOp,
-    "stablehlo.and": ReduceMinOp,
-}
-"""The same for truth values."""
-
-
-EMPTY_FOLDS: Mapping[str, int] = {"stablehlo.add": 0, "stablehlo.multiply": 1}
-"""Operation → the fold of no numbers."""
-
-
-def single_operation(block: Block) -> str:
-    """The name of the only operation of a region, which is on its two arguments; else an empty string."""
-    operations = list(block.ops)
-    if len(operations) != 2 or len(block.args) != 2:
-        return ""
-    one, end = operations
-    is_pair = set(one.operands) == set(block.args) and list(end.operands) == list(one.results)
-    return one.name if is_pair else ""
+"""Fold → the operator of it."""
 
 
 @stablehlo_operator("reduce")
@@ -67,48 +44,29 @@ def reduce(node: StablehloNode) -> Sequence[Value]:
     """A fold of tensors along dimensions by a region."""
     axes, count = sorted(node.integers("dimensions")), node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
+    shape = node.static_shape()
+    starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
+    if 0 in shape_of(leaves(values)[0]):
+        return starts
     folded = _by_operator(node, values, axes) or _position(node, values, axes)
     if folded is not None:
         return folded
-    shape = node.static_shape()
-    starts = [rebuilt([item], [expanded(node, leaf, shape) for leaf in leaves([item])])[0] for item in initial]
-    if 0 in shape_of(leaves(values)[0]):
-        return starts
     found = node.mapped(0, [*starts, *folded_in_pairs(node, values, axes)])
     return rebuilt(found, [expanded(node, leaf, shape) for leaf in leaves(found)])
 
 
 def _by_operator(node: StablehloNode, values: Sequence[Value], axes: Sequence[int]) -> Sequence[Value] | None:
-    """The fold of one tensor by one operation, combined with what it starts from."""
+    """The fold of one tensor by one operation, combined with what it starts from unless that changes nothing."""
     if len(values) != 1:
         return None
-    kind, parts = single_operation(node.op.regions[0].block), leaves(values)
-    if len(parts) > 1 and kind != "stablehlo.add":
+    parts = leaves(values)
+    kind = fold_of(node.op.regions[0].block, element_of(parts[0]))
+    if not kind or (len(parts) > 1 and kind != "add"):
         return None
-    folded = [item for part in parts if (item := folded_by(node, part, kind, axes)) is not None]
-    if not folded:
-        return None
-    starts = [node.fold(part) for part in leaves([node.value(1)])]
-    if all(start is not None and _is_identity(kind, start) for start in starts):
-        return rebuilt(values, folded)
-    return node.mapped(0, [*rebuilt(values, folded), node.value(1)])
-
-
-def _is_identity(kind: str, start: np.ndarray) -> bool:
-    """Whether a fold by an operation may leave out what it starts from."""
-    if kind in EMPTY_FOLDS:
-        return bool((start == EMPTY_FOLDS[kind]).all())
-    if start.dtype == bool:
-        return bool((start == (kind in ("stablehlo.minimum", "stablehlo.and"))).all())
-    limit = limits_of(start.dtype)[kind == "stablehlo.minimum"]
-    return kind in ("stablehlo.maximum", "stablehlo.minimum") and bool((start == limit).all())
-
-
-def limits_of(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The smallest and the largest number of an element type, infinite for floats."""
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min, np.iinfo(dtype).max
-    return -np.inf, np.inf
+    folded = rebuilt(values, [folded_by(node, part, kind, axes) for part in parts])
+    if all(starts_neutral(node, part, kind) for part in leaves([node.value(1)])):
+        return folded
+    return node.mapped(0, [*folded, node.value(1)])
 
 
 def _position(node: StablehloNode, values: Sequence[Value], axes: Sequence[int]) -> Sequence[Value] | None:
@@ -163,7 +121,7 @@ def folded_in_pairs(node: StablehloNode, values: Sequence[Value], axes: Sequence
             rest = [cut(node, part, {axis: (length - 1, length)}) for part in parts]
             combined = [node.emit(ConcatOp, pair, axis=axis) for pair in zip(combined, rest, strict=True)]
         parts = combined
-    return rebuilt(values, [node.reshaped(part, kept) for part in parts])
+    return rebuilt(values, [node.reshaped(part, tuple(kept)) for part in parts])
 
 
 def _every_other(node: StablehloNode, value: SSAValue, axis: int, first: int) -> SSAValue:
@@ -192,32 +150,22 @@ def counts(value: SSAValue, axis: int) -> bool:
     return isinstance(dimension, IntegerAttr) and dimension.value.data == axis
 
 
-def limit_of(element: Attribute, is_lowest: bool) -> float:
-    """The lowest or the highest number of an element type: an infinity of floats."""
-    if is_float(element):
-        return -inf if is_lowest else inf
+def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue:
+    """A value folded along axes, which the result has no longer."""
+    element = element_of(value)
     if is_bool(element):
-        return 0 if is_lowest else 1
-    limits = np.iinfo(numpy_dtype(element))
-    return int(limits.min if is_lowest else limits.max)
+        kind = {"or": "max", "and": "min"}.get(kind, kind)
+        return node.cast(folded_by(node, node.cast(value, i8), kind, axes), element)
+    if kind in OPERATORS:
+        # The operator keeps the axes, since most results broadcast along them, as softmax and normalization do.
+        found = node.emit(OPERATORS[kind], value, axes=tuple(axes), keepdims=True)
+        return node.reshaped(found, tuple(size for axis, size in enumerate(sizes_of(value)) if axis not in axes))
+    names = [f"d{axis}" for axis in range(rank_of(value))]
+    along = [names[axis] for axis in axes]
+    kept = tuple(name for name in names if name not in along)
+    signature = Signature((Access("input", tuple(names)),), Access("result", kept))
 
+    def folded(x: Tensor) -> Tensor:
+        return fold(kind, x, along)
 
-def folded_by(node: StablehloNode, value: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue | None:
-    """A value folded along axes by an operation; `None` if there is no operator for it."""
-    if is_bool(element_of(value)):
-        operator = FOLDS_OF_TRUTH.get(kind)
-        if operator is None:
-            return None
-        return node.cast(_folded(node, operator, node.cast(value, i8), axes), element_of(value))
-    operator = FOLDS.get(kind)
-    return None if operator is None else _folded(node, operator, value, axes)
-
-
-def _folded(node: StablehloNode, operator: type[HighOp], value: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """
-    A value folded along axes, which the result has no longer.
-
-    The operator keeps them, since most results broadcast along them, as softmax and normalization do.
-    """
-    found = node.emit(operator, value, axes=tuple(axes), keepdims=True)
-    return node.reshaped(found, [size for axis, size in enumerate(sizes_of(value)) if axis not in axes])
+    return computed(node, signature, folded, value)

@@ -19,11 +19,11 @@ from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.stablehlo.attributes import RecordAttr
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut
+from glow_mlir.frontends.stablehlo.folds import neutral_number
 from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_of, clamped
 from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, part, transposed, updated
-from glow_mlir.frontends.stablehlo.operators.reductions import limit_of
 from glow_mlir.frontends.stablehlo.regions import argument, computation, operation
 from glow_mlir.support.dataclass import dataclass
 
@@ -121,7 +121,7 @@ class Target:
 
     @property
     def merged(self) -> list[int]:
-        """The axes of the tensors that are one in the scatter: those up to the last one of which slices have a part."""
+        """The axes that are one in the scatter: all up to the last one of which slices have a part."""
         selected = self.indexing.selected
         return list(range(max(selected) + 1)) if selected else []
 
@@ -178,7 +178,7 @@ class Target:
         update = node.reshaped(update, (*shape_of(positions), *self.rest))
         if fits is not None and form != SET:
             mask = node.reshaped(fits, (*shape_of(fits), *[1] * len(self.rest)))
-            update = node.emit(WhereOp, mask, update, neutral(node, form, element_of(update)))
+            update = node.emit(WhereOp, mask, update, self._neutral(form, element_of(update)))
         if fits is not None and form == SET:
             # What is outside goes to a row behind the last, which is cut off.
             spare = node.splat(0, element_of(into), (1, *self.rest))
@@ -188,6 +188,11 @@ class Target:
         if fits is not None and form == SET:
             found = cut(node, found, {0: (0, shape_of(into)[0] - 1)})
         return node.cast(node.reshaped(found, self.indexing.shape), element)
+
+    def _neutral(self, form: str, element: Attribute) -> SSAValue:
+        """The scalar that leaves every number as it is under a reduction; that of sums of floats is -0."""
+        number = -0.0 if form == "add" and is_float(element) else neutral_number(form, element)
+        return self.node.splat(number, element)
 
     # ---- One slice
 
@@ -267,10 +272,3 @@ class Target:
             pairs = zip(body.carried, combined, strict=True)
             following = [node.emit(DynamicUpdateSliceOp, value, item, start, axis=0) for value, item in pairs]
         return body.emit(Trips(shape_of(positions)[0]), following, ())
-
-
-def neutral(node: StablehloNode, reduction: str, element: Attribute) -> SSAValue:
-    """The scalar that leaves every number as it is under a reduction; that of sums is -0."""
-    if reduction in ("max", "min"):
-        return node.splat(limit_of(element, is_lowest=reduction == "max"), element)
-    return node.splat(1 if reduction == "mul" else -0.0 if is_float(element) else 0, element)

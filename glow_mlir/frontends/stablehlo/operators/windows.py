@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import f32, f64, i8, i64
+from xdsl.dialects.builtin import f32, f64, i8
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned
-from glow_mlir.dialects.expressions import fold
-from glow_mlir.dialects.glow_high.data_movement import SliceOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, OrOp, WhereOp
-from glow_mlir.dialects.glow_high.elementwise_math import NotOp
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.expressions import Tensor, fold
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp, SumPoolOp
 from glow_mlir.dialects.glow_high.reductions import CumProdOp, CumSumOp
 from glow_mlir.dialects.index_notation import Access, Signature
@@ -22,28 +21,11 @@ from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_FIRST, CHANNELS_LAST
 from glow_mlir.frontends.builder.generics import computed
 from glow_mlir.frontends.builder.padding import pad_value
-from glow_mlir.frontends.stablehlo.indexing import Indexing
+from glow_mlir.frontends.stablehlo.folds import fold_of, neutral_number, starts_neutral
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded, spread
-from glow_mlir.frontends.stablehlo.operators.reductions import limit_of, single_operation
-from glow_mlir.frontends.stablehlo.operators.scatters import Target, forms_of
 from glow_mlir.support.dataclass import dataclass
-
-FOLDS: Mapping[str, str] = {
-    "stablehlo.add": "add",
-    "stablehlo.multiply": "mul",
-    "stablehlo.maximum": "max",
-    "stablehlo.minimum": "min",
-    "stablehlo.and": "and",
-    "stablehlo.or": "or",
-    "stablehlo.xor": "xor",
-}
-"""The operation of a region → the fold of windows of numbers."""
-
-FOLDS_OF_TRUTH: Mapping[str, str] = {**FOLDS, "stablehlo.add": "or", "stablehlo.multiply": "and"}
-FOLDS_OF_TRUTH = {**FOLDS_OF_TRUTH, "stablehlo.maximum": "or", "stablehlo.minimum": "and"}
-"""The same for truth values."""
 
 MAX_WINDOW = 64
 """The largest number of elements of windows that are folded at once; larger ones are folded axis by axis."""
@@ -103,35 +85,58 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     count = node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
     shape = node.static_shape()
-    starts = [rebuilt([item], [expanded(node, leaf, shape) for leaf in leaves([item])])[0] for item in initial]
+    starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
     if 0 in shape:
         return starts
-    values, windows = _prepared(node, values, initial)
-    kind = _fold_of(node, values)
-    is_neutral = bool(kind) and _is_neutral(node, leaves(initial)[0], kind)
-    if not is_neutral:
-        values, windows = _padded(node, values, initial, windows)
-    if kind:
-        (value,) = leaves(values)
-        number = node.cast(value, i8) if is_bool(element_of(value)) else value
-        folded = node.cast(folded_by(node, number, windows, kind), element_of(value))
-        return [folded] if is_neutral else node.mapped(0, [starts[0], folded])
-    for axis in reversed(windows.moving):
-        values = by_doubling(node, values, windows.along([axis]), axis)
-        windows = replace(windows, shape=shape_of(leaves(values)[0]))
-    found = node.mapped(0, [*starts, *values])
-    return rebuilt(found, [expanded(node, leaf, shape) for leaf in leaves(found)])
+    kind = fold_of(node.op.regions[0].block, element_of(leaves(values)[0])) if count == 1 else ""
+    if kind and (isinstance(values[0], SSAValue) or kind == "add"):
+        folded = rebuilt(values, [_by_operator(node, part, kind) for part in leaves(values)])
+        is_neutral = all(starts_neutral(node, start, kind) for start in leaves(initial))
+        return folded if is_neutral else node.mapped(0, [*starts, *folded])
+    parts, windows, present = _prepared(node, leaves(values), leaves(initial))
+    values = rebuilt(values, parts)
+    if (axis := _running_axis(windows)) is not None and present[axis].all():
+        values = running(node, values, axis, windows.padding[axis][0] == 0)
+    else:
+        values, present = folded_by_region(node, values, leaves(initial), windows, present)
+    found = leaves(node.mapped(0, [*starts, *values]))
+    found = [expanded(node, leaf, shape) for leaf in found]
+    for axis, are_there in enumerate(present):
+        if not are_there.all():  # A window without an element gives what folds start from.
+            mask = node.constant(_column(are_there, axis, len(shape)))
+            pairs = zip(found, leaves(starts), strict=True)
+            found = [node.emit(WhereOp, mask, *pair) for pair in pairs]
+    return rebuilt(values, found)
 
 
-def _prepared(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[list[Value], Windows]:
-    """Tensors with holes filled and negative padding cut off, and their windows."""
-    shape = shape_of(leaves(values)[0])
+def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
+    """The folds of the windows of a tensor by one operation."""
+    number = node.cast(value, i8) if is_bool(element_of(value)) else value
+    nothing = node.number(neutral_number(kind, element_of(number)), number)
+    (number,), windows, _ = _prepared(node, [number], [nothing])
+    return node.cast(folded_by(node, number, windows, kind), element_of(value))
+
+
+def _prepared(
+    node: StablehloNode, values: Sequence[SSAValue], fill: Sequence[SSAValue]
+) -> tuple[list[SSAValue], Windows, list[np.ndarray]]:
+    """
+    Tensors with holes filled and negative padding cut off, their windows, and what along each axis is no hole.
+
+    Neither holes nor padding count in folds, as in XLA: what folds start from counts once.
+    """
+    shape = shape_of(values[0])
     ones, padding = [1] * len(shape), node.padding(len(shape))
+    apart = node.integers("base_dilations", ones)
+    cut = [(min(low, 0), min(high, 0)) for low, high in padding]
+    present: list[np.ndarray] = []
+    for size, step, (low, high) in zip(shape, apart, cut, strict=True):
+        positions = np.arange(max((size - 1) * step + 1, 0))
+        present.append((positions % step == 0)[-low : len(positions) + high])
     parts: list[SSAValue] = []
-    for part, start in zip(leaves(values), leaves(initial), strict=True):
-        for axis, step in enumerate(node.integers("base_dilations", ones)):
-            part = spread(node, part, start, axis, step - 1)
-        cut = [(min(low, 0), min(high, 0)) for low, high in padding]
+    for part, number in zip(values, fill, strict=True):
+        for axis, step in enumerate(apart):
+            part = spread(node, part, number, axis, step - 1)
         parts.append(pad_value(node, part, cut, "constant", None))
     windows = Windows(
         shape_of(parts[0]),
@@ -140,80 +145,57 @@ def _prepared(node: StablehloNode, values: Sequence[Value], initial: Sequence[Va
         node.integers("window_dilations", ones),
         tuple((max(low, 0), max(high, 0)) for low, high in padding),
     )
-    return rebuilt(values, parts), windows
+    return parts, windows, present
 
 
-def _padded(
-    node: StablehloNode, values: Sequence[Value], initial: Sequence[Value], windows: Windows
-) -> tuple[list[Value], Windows]:
-    """Tensors with what folds start from around them, and their windows without padding."""
-    pairs = zip(leaves(values), leaves(initial), strict=True)
-    parts = [pad_value(node, part, windows.padding, "constant", start) for part, start in pairs]
-    return rebuilt(values, parts), windows.of_shape(shape_of(parts[0]))
+def _column(along: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """A vector along one of `rank` axes."""
+    return along.reshape([-1 if at == axis else 1 for at in range(rank)])
 
 
 # ---- Folds by one operation
 
 
-def _fold_of(node: StablehloNode, values: Sequence[Value]) -> str:
-    """The fold of one tensor of which the region is an operation; else an empty string."""
-    if len(values) != 1 or not isinstance(values[0], SSAValue):
-        return ""
-    element = element_of(values[0])
-    kind = single_operation(node.op.regions[0].block)
-    found = (FOLDS_OF_TRUTH if is_bool(element) else FOLDS).get(kind, "")
-    return "" if is_float(element) and found in ("and", "or", "xor") else found
-
-
-def _is_neutral(node: StablehloNode, start: SSAValue, kind: str) -> bool:
-    """Whether a fold starts from the number that changes nothing."""
-    known, element = node.fold(start), element_of(start)
-    if known is None:
-        return False
-    if kind in ("max", "min"):
-        return known.item() == limit_of(element, is_lowest=kind == "max")
-    every = 1 if is_bool(element) else ~known.dtype.type(0) if kind == "and" else 0
-    return known.item() == {"mul": 1, "and": every}.get(kind, 0)
-
-
 def folded_by(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue:
     """Folds of windows, around which nothing counts."""
-    running = _running(node, value, windows, kind)
-    if running is not None:
-        return running
+    total = _running(node, value, windows, kind)
+    if total is not None:
+        return total
     if math.prod(windows.sizes) <= MAX_WINDOW:
         return _pooled(node, value, windows, kind) or _at_once(node, value, windows, kind)
+    if (axis := _running_axis(windows)) is not None:
+        return leaves(running(node, [value], axis, windows.padding[axis][0] == 0))[0]
     for axis in windows.moving:
         own = replace(windows.along([axis]), shape=shape_of(value))
         if windows.sizes[axis] <= MAX_ALONG:
             value = _at_once(node, value, own, kind)
             continue
-        start = node.splat(_neutral(value, kind), value)
-        (padded,), own = _padded(node, [value], [start], own)
-        (value,) = leaves(by_doubling(node, [padded], own, axis, kind in ("max", "min", "and", "or")))
+        value = pad_value(
+            node, value, own.padding, "constant", node.number(neutral_number(kind, element_of(value)), value)
+        )
+        own, every = own.of_shape(shape_of(value)), np.ones(shape_of(value)[axis], np.bool_)
+        found, _ = by_doubling(node, [value], own, axis, every, kind in ("max", "min", "and", "or"))
+        (value,) = leaves(found)
     return value
-
-
-def _neutral(value: SSAValue, kind: str) -> float:
-    """The number that changes nothing in a fold."""
-    if kind in ("max", "min"):
-        return limit_of(element_of(value), is_lowest=kind == "max")
-    return {"mul": 1, "and": -1 if not is_unsigned(element_of(value)) else limit_of(element_of(value), False)}.get(
-        kind, 0
-    )
 
 
 def _running(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue | None:
     """Running sums and products, whose windows reach to the start or the end of an axis; else `None`."""
-    if kind not in ("add", "mul") or len(windows.moving) != 1:
+    axis = _running_axis(windows)
+    if kind not in ("add", "mul") or axis is None:
+        return None
+    operator = CumSumOp if kind == "add" else CumProdOp
+    return node.emit(operator, value, axis=axis, reverse=windows.padding[axis][0] == 0)
+
+
+def _running_axis(windows: Windows) -> int | None:
+    """The only axis of windows that reach from each element to the start or the end of it; else `None`."""
+    if len(windows.moving) != 1:
         return None
     (axis,) = windows.moving
     size, rest = windows.shape[axis], windows.sizes[axis] - 1
-    is_plain = windows.strides[axis] == 1 and windows.dilations[axis] == 1 and rest >= size - 1
-    if not is_plain or windows.padding[axis] not in ((rest, 0), (0, rest)):
-        return None
-    operator = CumSumOp if kind == "add" else CumProdOp
-    return node.emit(operator, value, axis=axis, reverse=windows.padding[axis][0] == 0 and rest > 0)
+    is_plain = windows.strides[axis] == 1 and windows.dilations[axis] == 1 and rest >= max(size - 1, 1)
+    return axis if is_plain and windows.padding[axis] in ((rest, 0), (0, rest)) else None
 
 
 def _pooled(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) -> SSAValue | None:
@@ -253,39 +235,114 @@ def _at_once(node: StablehloNode, value: SSAValue, windows: Windows, kind: str) 
     taps = [f"k{axis}" for axis in moving]
     result = Access("result", tuple(f"h{axis}" for axis in range(rank)))
     signature = Signature((Access("input", tuple(read)),), result, extents)
-    return computed(node, signature, lambda x: fold(kind, x, taps), value)
+
+    def folded(x: Tensor) -> Tensor:
+        return fold(kind, x, taps)
+
+    return computed(node, signature, folded, value)
 
 
 # ---- Folds by any region
 
 
-def by_doubling(
-    node: StablehloNode, values: Sequence[Value], windows: Windows, axis: int, may_overlap: bool = False
-) -> list[Value]:
-    """
-    Folds of windows along an axis by the region of the node, of tensors without padding.
+def running(node: StablehloNode, values: Sequence[Value], axis: int, backwards: bool) -> list[Value]:
+    """Folds of all elements up to each one along an axis by the region of the node, or from each one on."""
+    length, done = shape_of(leaves(values)[0])[axis], 1
+    while done < length:
+        first, second = (_from(node, values, axis, start, length - done, 1) for start in (0, done))
+        combined = leaves(node.mapped(0, [*first, *second]))
+        ends = leaves(_from(node, values, axis, length - done if backwards else 0, done, 1))
+        parts = [(new, end) if backwards else (end, new) for new, end in zip(combined, ends, strict=True)]
+        values = rebuilt(values, [node.emit(ConcatOp, pair, axis=axis) for pair in parts])
+        done *= 2
+    return list(values)
 
-    Folds of 1, 2, 4, … neighbours are those of two folds half as long; that of a window is put together from them, in
-    order. Two of them may overlap if the fold of an element with itself is the element.
+
+def folded_by_region(
+    node: StablehloNode,
+    values: Sequence[Value],
+    fill: Sequence[SSAValue],
+    windows: Windows,
+    present: Sequence[np.ndarray],
+) -> tuple[list[Value], list[np.ndarray]]:
+    """Folds of windows by the region of the node, axis by axis, and along each axis where they have elements."""
+    found = [
+        np.pad(are_there, windows.padding[axis]) if axis in windows.moving else are_there
+        for axis, are_there in enumerate(present)
+    ]
+    pairs = zip(leaves(values), fill, strict=True)
+    parts = [pad_value(node, part, windows.padding, "constant", number) for part, number in pairs]
+    values, windows = rebuilt(values, parts), windows.of_shape(shape_of(parts[0]))
+    for axis in reversed(windows.moving):
+        own = replace(windows.along([axis]), shape=shape_of(leaves(values)[0]))
+        values, found[axis] = by_doubling(node, values, own, axis, found[axis])
+    return list(values), found
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Folds of neighbours along an axis, and for each whether it has an element."""
+
+    node: StablehloNode
+    axis: int
+    values: list[Value]
+    present: np.ndarray
+
+    def part(self, start: int, count: int, stride: int) -> Folded:
+        """`count` of them, `stride` apart."""
+        end = start + (count - 1) * stride + 1
+        values = _from(self.node, self.values, self.axis, start, count, stride)
+        return replace(self, values=values, present=self.present[start:end:stride])
+
+    def joined(self, other: Folded) -> Folded:
+        """The folds of these elements and those of other ones behind them."""
+        values = self.node.mapped(0, [*self.values, *other.values])
+        for missing, kept in ((self, other), (other, self)):
+            if not missing.present.all():
+                pairs = zip(leaves(values), leaves(kept.values), strict=True)
+                rank = rank_of(leaves(values)[0])
+                mask = self.node.constant(_column(missing.present, self.axis, rank))
+                values = rebuilt(values, [self.node.emit(WhereOp, mask, *pair) for pair in pairs])
+        return replace(self, values=values, present=self.present | other.present)
+
+
+def by_doubling(
+    node: StablehloNode,
+    values: Sequence[Value],
+    windows: Windows,
+    axis: int,
+    present: np.ndarray,
+    may_overlap: bool = False,
+) -> tuple[list[Value], np.ndarray]:
     """
-    size, step, count = windows.sizes[axis], windows.dilations[axis], windows.count[axis]
-    power, rest = values, windows.shape[axis]
-    found: list[Value] | None = None
-    done, length = 0, 1
+    Folds of windows along an axis by the region of the node, of tensors without padding, and where they have elements.
+
+    Elements that are not `present` do not count. Folds of 1, 2, 4, … neighbours are those of two folds half as long;
+    that of a window is put together from them, in order. Two of them may overlap if the fold of an element with itself
+    is the element.
+    """
+    size, step, count, stride = (
+        windows.sizes[axis],
+        windows.dilations[axis],
+        windows.count[axis],
+        windows.strides[axis],
+    )
+    power, rest, length = Folded(node, axis, list(values), present), windows.shape[axis], 1
+    found: Folded | None = None
+    done = 0
     while True:
         if may_overlap and size < 2 * length:
-            starts = dict.fromkeys((0, size - length))
-            sides = [_from(node, power, axis, start * step, count, windows.strides[axis]) for start in starts]
-            return sides[0] if len(sides) == 1 else node.mapped(0, [*sides[0], *sides[1]])
+            sides = [power.part(start * step, count, stride) for start in dict.fromkeys((0, size - length))]
+            found = sides[0] if len(sides) == 1 else sides[0].joined(sides[1])
+            return found.values, found.present
         if not may_overlap and size & length:
-            part = _from(node, power, axis, done * step, count, windows.strides[axis])
-            found, done = part if found is None else node.mapped(0, [*found, *part]), done + length
+            part = power.part(done * step, count, stride)
+            found, done = part if found is None else found.joined(part), done + length
         if 2 * length > size:
             assert found is not None
-            return found
+            return found.values, found.present
         rest -= length * step
-        sides = [_from(node, power, axis, start, rest, 1) for start in (0, length * step)]
-        power, length = node.mapped(0, [*sides[0], *sides[1]]), 2 * length
+        power, length = power.part(0, rest, 1).joined(power.part(length * step, rest, 1)), 2 * length
 
 
 def _from(node: StablehloNode, values: Sequence[Value], axis: int, start: int, count: int, stride: int) -> list[Value]:
@@ -299,102 +356,3 @@ def _from(node: StablehloNode, values: Sequence[Value], axis: int, start: int, c
         is_whole = start == 0 and count == shape[axis]
         found.append(value if is_whole else node.emit(SliceOp, value, starts=starts, ends=ends, steps=steps))
     return rebuilt(values, found)
-
-
-# ---- One element of each window
-
-
-@stablehlo_operator("select_and_scatter")
-def select_and_scatter(node: StablehloNode) -> SSAValue:
-    """A tensor to whose elements those of another one are added, each to the chosen element of its window."""
-    value, source, start = node.inputs()
-    shape = shape_of(value)
-    ones = (1,) * len(shape)
-    windows = Windows(
-        shape,
-        node.integers("window_dimensions", ones),
-        node.integers("window_strides", ones),
-        ones,
-        tuple(node.padding(len(shape))),
-    )
-    into = expanded(node, start, shape)
-    if not math.prod(shape_of(source)):
-        return into
-    chosen = _chosen(node, value, windows)
-    size = math.prod(shape)
-    update, into = node.reshaped(source, (math.prod(windows.count),)), node.reshaped(into, (size,))
-    positions = node.reshaped(chosen, (math.prod(windows.count),))
-    indexing = Indexing((size,), (1,), (0,), {}, (0,), shape_of(positions))
-    target = Target(node, indexing, {0: positions}, (), region=1, are_inside=_have_elements(windows))
-    forms = forms_of(node, [into], region=1)
-    found = target.of_any([into], [update])[0] if forms is None else target.scattered(into, update, forms[0])
-    (found,) = leaves([found])
-    return node.reshaped(found, shape)
-
-
-def _reached(windows: Windows, axis: int, offset: int) -> np.ndarray:
-    """The position along an axis of the element at an offset of each window, as a column."""
-    found = np.arange(windows.count[axis]) * windows.strides[axis] + offset - windows.padding[axis][0]
-    return found.reshape([-1 if at == axis else 1 for at in range(len(windows.shape))])
-
-
-def _inside(windows: Windows, offsets: Sequence[int]) -> np.ndarray:
-    """Whether the element at these offsets of each window is one of the tensor; it broadcasts to the windows."""
-    found = np.array(True)
-    for axis, offset in enumerate(offsets):
-        position = _reached(windows, axis, offset)
-        is_inside = (position >= 0) & (position < windows.shape[axis])
-        found = found & (np.array(True) if is_inside.all() else is_inside)
-    return found
-
-
-def _have_elements(windows: Windows) -> bool:
-    """Whether every window has an element of the tensor."""
-    return all(
-        np.logical_or.reduce(
-            [_inside(windows.along([axis]), offsets) for offsets in _offsets(windows.along([axis]))]
-        ).all()
-        for axis in range(len(windows.shape))
-    )
-
-
-def _offsets(windows: Windows) -> list[tuple[int, ...]]:
-    return list(np.ndindex(windows.sizes))
-
-
-def _chosen(node: StablehloNode, value: SSAValue, windows: Windows) -> SSAValue:
-    """The element of each window that the region chooses, as a number in row-major order; -1 where there is none."""
-    rank, shape = len(windows.shape), windows.shape
-    steps = [math.prod(shape[axis + 1 :]) for axis in range(rank)]
-    padded = pad_value(node, value, windows.padding, "constant", node.splat(0, value))
-    best: SSAValue | None = None
-    offset = node.splat(0, i64)
-    seen = np.array(False)
-    for offsets in _offsets(windows):
-        inside = _inside(windows, offsets)
-        number = node.splat(sum(step * at for step, at in zip(steps, offsets, strict=True)), i64)
-        bounds = [
-            (at, at + (count - 1) * stride + 1)
-            for at, count, stride in zip(offsets, windows.count, windows.strides, strict=True)
-        ]
-        starts, ends = zip(*bounds, strict=True)
-        other = node.emit(SliceOp, padded, starts=starts, ends=ends, steps=windows.strides)
-        if best is None:
-            best, offset = other, expanded(node, number, windows.count) if not inside.all() else number
-        else:
-            (stays,) = leaves(node.mapped(0, [best, other]))
-            takes = node.emit(NotOp, stays)
-            if not seen.all():
-                takes = node.emit(OrOp, takes, node.constant(~seen))
-            if not inside.all():
-                takes = node.emit(AndOp, takes, node.constant(inside))
-            best, offset = node.emit(WhereOp, takes, other, best), node.emit(WhereOp, takes, number, offset)
-        seen = seen | inside
-    first = sum((_reached(windows, axis, 0) * steps[axis] for axis in range(rank)), np.array(0))
-    base = node.constant(np.ascontiguousarray(np.broadcast_to(first, windows.count)))
-    found = node.emit(AddOp, base, offset)
-    if not seen.all():
-        found = node.emit(
-            WhereOp, node.constant(np.broadcast_to(seen, windows.count).copy()), found, node.splat(-1, i64)
-        )
-    return found
