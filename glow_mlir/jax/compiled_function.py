@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.frontends.stablehlo.node import parts_of_array
 from glow_mlir.jax.lowering import Lowered, host_array
 from glow_mlir.runtime.aligned_memory import ALIGNMENT, MIN_ALIGNED
 
@@ -27,6 +28,8 @@ class CompiledFunction:
         self.session: InferenceSession = InferenceSession(lowered.model, **options)
         """The session that computes; its inputs are the leaves of the arguments."""
         self._names = [item.name for item in self.session.get_inputs()]
+        self._counts = [2 if item.dtype.kind == "c" else 1 for item in lowered.types]
+        """The number of inputs of each leaf: complex numbers are two."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """
@@ -39,9 +42,13 @@ class CompiledFunction:
         if tree != self._lowered.arguments:
             hint = "call from_jax again with such arguments as examples"
             raise InputError(f"the arguments are {tree}, not {self._lowered.arguments}", hint=hint)
-        arrays = [self._array(*item) for item in zip(self._names, leaves, self._lowered.types, strict=True)]
-        results = self.session.run(None, dict(zip(self._names, arrays, strict=True)))
-        return jax.tree.unflatten(self._lowered.results, map(jax_array, results))
+        names = iter(self._names)
+        feeds: dict[str, np.ndarray] = {}
+        for count, leaf, expected in zip(self._counts, leaves, self._lowered.types, strict=True):
+            own = [next(names) for _ in range(count)]
+            feeds.update(zip(own, parts_of_array(self._array(own[0], leaf, expected)), strict=True))
+        results = iter(self.session.run(None, feeds))
+        return jax.tree.unflatten(self._lowered.results, [_result(results, each) for each in self._lowered.result_types])
 
     def _array(self, name: str, value: Any, expected: Any) -> np.ndarray:
         """The array of a leaf; Python's numbers get the element type that the program has."""
@@ -59,6 +66,18 @@ class CompiledFunction:
     def text(self) -> str:
         """The program in StableHLO."""
         return self._lowered.text
+
+
+def _result(arrays: Iterator[np.ndarray], element: Any) -> jax.Array:
+    """The next leaf of the results: that of complex numbers has two arrays; that of random keys is their data."""
+    array = next(arrays)
+    if isinstance(element, str):
+        return jax.random.wrap_key_data(jax_array(array), impl=element)
+    if element.kind != "c":
+        return jax_array(array)
+    whole = np.empty(array.shape, element)
+    whole.real, whole.imag = array, next(arrays)
+    return jax_array(whole)
 
 
 def jax_array(array: np.ndarray) -> jax.Array:

@@ -30,6 +30,8 @@ class Lowered:
     """The shape and the element type of each leaf of the arguments."""
     results: Any
     """The tree of the results."""
+    result_types: Sequence[Any]
+    """The element type of each leaf of the results; for keys of random numbers, the name of their generator."""
     static: Mapping[str, Any]
     """The arguments that the program is compiled for."""
     signature: inspect.Signature | None
@@ -63,13 +65,14 @@ def lowered(
     types = [_type(info) for _, info in paths]
     constants = dict(enumerate(map(host_array, jax.tree.leaves(params)))) if leading else {}
     names = _names(function, [path for path, _ in paths])
-    outputs = [_output(path) for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
+    leaves = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
+    outputs = [_output(path) for path, _ in leaves]
     model = StablehloModel(
         source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
     )
     model.told(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
-    return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
+    return Lowered(model, source, tree, types[count:], traced.out_tree, [_result_type(info) for _, info in leaves], static, None)
 
 
 def _type(info: Any) -> jax.ShapeDtypeStruct:
@@ -77,6 +80,15 @@ def _type(info: Any) -> jax.ShapeDtypeStruct:
     type_ = jax.ShapeDtypeStruct(info.shape, info.dtype)
     is_key = jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
     return jax.eval_shape(jax.random.key_data, type_) if is_key else type_
+
+
+def _result_type(info: Any) -> Any:
+    """The element type of a result, or the name of the generator that keys are for."""
+    if not jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key):
+        return info.dtype
+    found: list[str] = []
+    jax.eval_shape(lambda key: found.append(str(jax.random.key_impl(key))), jax.ShapeDtypeStruct((), info.dtype))
+    return found[0]
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
