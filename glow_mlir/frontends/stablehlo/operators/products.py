@@ -104,6 +104,8 @@ def _count(sizes: Sequence[Size]) -> Size:
 def convolution(node: StablehloNode) -> SSAValue:
     """A convolution; holes between the elements of the images make it a transposed one."""
     images, kernels = node.inputs()
+    if 0 in (*sizes_of(images), *sizes_of(kernels), *node.declared().get_shape()):
+        return node.splat(0, node.element(), node.static_shape())
     numbers = node.properties["dimension_numbers"]
     assert isinstance(numbers, ConvAttr)
     images = transposed(node, images, _channels_last(numbers, 0))
