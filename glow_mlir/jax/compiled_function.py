@@ -48,7 +48,9 @@ class CompiledFunction:
             own = [next(names) for _ in range(count)]
             feeds.update(zip(own, parts_of_array(self._array(own[0], leaf, expected)), strict=True))
         results = iter(self.session.run(None, feeds))
-        return jax.tree.unflatten(self._lowered.results, [_result(results, each) for each in self._lowered.result_types])
+        return jax.tree.unflatten(
+            self._lowered.results, [_result(results, each) for each in self._lowered.result_types]
+        )
 
     def _array(self, name: str, value: Any, expected: Any) -> np.ndarray:
         """The array of a leaf; Python's numbers get the element type that the program has."""

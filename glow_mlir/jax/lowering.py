@@ -72,7 +72,9 @@ def lowered(
     )
     model.told(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
-    return Lowered(model, source, tree, types[count:], traced.out_tree, [_result_type(info) for _, info in leaves], static, None)
+    return Lowered(
+        model, source, tree, types[count:], traced.out_tree, [_result_type(info) for _, info in leaves], static, None
+    )
 
 
 def _type(info: Any) -> jax.ShapeDtypeStruct:

@@ -1,7 +1,7 @@
 """
 Cases of operators of `jax.lax` that JAX's tables leave out: those of its `lax_test.py` and `lax_control_flow_test.py`.
 
-A case is its group, its name, its element type, its function, and a function of a random state that gives its arguments.
+A case is its group, its name, its element type, its function, and a function of a random state that draws arguments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -53,7 +52,9 @@ def products() -> Iterator[Given]:
         ([2, 3], [2, 3], (([], []), ([0, 1], [0, 1]))),
     ]
     for (one, other, numbers), dtype in itertools.product(contractions, ALL):
-        yield case("dot", str(numbers), dtype, functools.partial(lax.dot_general, dimension_numbers=numbers), one, other)
+        yield case(
+            "dot", str(numbers), dtype, functools.partial(lax.dot_general, dimension_numbers=numbers), one, other
+        )
     kinds = [
         (np.float16, np.float32), (np.float16, np.float64), (jnp.bfloat16, np.float32), (jnp.bfloat16, np.float64),
         (np.float32, np.float64), (np.int8, np.int16), (np.int8, np.int32), (np.int8, np.int64), (np.int16, np.int32),
@@ -73,10 +74,14 @@ def convolutions() -> Iterator[Given]:
         (("NHWC", "HWIO", "NHWC"), (0, 2, 3, 1), (2, 3, 1, 0)),
         (("NCHW", "HWIO", "NHWC"), (0, 1, 2, 3), (2, 3, 1, 0)),
     ]
-    ways = itertools.product([(1, 1), (2, 1)], [((1, 2), (2, 0)), ((10, 8), (7, 13))], [(1, 1), (1, 2)], [(1, 1), (1, 4)])
+    ways = itertools.product(
+        [(1, 1), (2, 1)], [((1, 2), (2, 0)), ((10, 8), (7, 13))], [(1, 1), (1, 2)], [(1, 1), (1, 4)]
+    )
     combinations = [*itertools.product(ALL, groups, layouts, ways, [10, 0])]
     for number in range(0, len(combinations), 11):
-        dtype, (batches, features), (names, one, other), (strides, padding, holes, dilations), width = combinations[number]
+        dtype, (batches, features), (names, one, other), (strides, padding, holes, dilations), width = combinations[
+            number
+        ]
         left, right = (2 * batches, 3 * features, 9, width), (3 * features * batches, 3, 4, 5)
         conv = functools.partial(
             lax.conv_general_dilated, window_strides=strides, padding=padding, lhs_dilation=holes,
@@ -113,8 +118,9 @@ def convolutions() -> Iterator[Given]:
             lax.conv_general_dilated_local, window_strides=(1, 1), padding="VALID", filter_shape=(2, 2)
         )
         yield case("conv local", "", dtype, local, (2, 3, 5, 4), (4, 12, 4, 3))
-    for dtype, wanted in [(np.float16, np.float32), (jnp.bfloat16, np.float32), (np.int8, np.int32), (np.int8, np.int16),
-                          (np.float32, np.float64), (np.int16, np.int32), (np.complex64, np.complex128)]:  # fmt: skip
+    wider = [(np.float16, np.float32), (jnp.bfloat16, np.float32), (np.int8, np.int32), (np.int8, np.int16)]
+    wider += [(np.float32, np.float64), (np.int16, np.int32), (np.complex64, np.complex128)]
+    for dtype, wanted in wider:
         conv = functools.partial(lax.conv, window_strides=(1, 1), padding="SAME", preferred_element_type=wanted)
         yield case("conv preferred", np.dtype(wanted).name, dtype, conv, (2, 3, 6, 7), (4, 3, 3, 2))
 
@@ -126,7 +132,9 @@ def moved() -> Iterator[Given]:
         for dims in ([0], [1]):
             spread = functools.partial(lax.broadcast_in_dim, shape=(2, 2), broadcast_dimensions=dims)
             yield case("broadcast", str(dims), dtype, spread, (2,))
-        yield case("reshape", "", dtype, lambda x: (lax.reshape(x, (2, 8)), lax.reshape(x, (16,), (1, 0, 2))), (2, 2, 4))
+        yield case(
+            "reshape", "", dtype, lambda x: (lax.reshape(x, (2, 8)), lax.reshape(x, (16,), (1, 0, 2))), (2, 2, 4)
+        )
         yield case("transpose", "", dtype, lambda x: lax.transpose(x, (2, 0, 1)), (3, 4, 5))
         yield case("rev", "", dtype, lambda x: lax.rev(x, (0, 2)), (3, 4, 5))
         for widths in ([(1, 2, 1), (0, 1, 0)], [(-1, -2, 1), (1, 2, 2)], [(0, 0, 0), (-1, 3, 2)]):
@@ -134,22 +142,61 @@ def moved() -> Iterator[Given]:
             yield case("pad", str(widths), dtype, pad, (4, 2))
         yield case("concatenate", "", dtype, lambda x, y: lax.concatenate([x, y, x], 1), (2, 3), (2, 1))
         yield case("split", "", dtype, lambda x: lax.split(x, [1, 4, 2], 1), (2, 7))
-        yield case("slice", "", dtype, lambda x: (lax.slice(x, (1, 1), (5, 6), (2, 3)), lax.slice_in_dim(x, 2, 5)), (7, 6))
+        yield case(
+            "slice", "", dtype, lambda x: (lax.slice(x, (1, 1), (5, 6), (2, 3)), lax.slice_in_dim(x, 2, 5)), (7, 6)
+        )
         yield case("dynamic_slice", "", dtype, lambda x: dynamic(x, jnp.int32(-1), jnp.int32(9)), (5, 4))
-        yield case("dynamic_update", "", dtype, lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int8(7), 1)), (5, 4), (2, 3))
-        yield case("clamp", "", dtype, lambda x, y, z: lax.clamp(x, y, z), (), (4, 5), ()) if dtype != np.bool_ and dtype not in COMPLEX else case("select", "", dtype, lambda x, y: lax.select(x == y, x, y), (4, 5), (4, 5))
+        yield case(
+            "dynamic_update", "", dtype, lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int8(7), 1)), (5, 4), (2, 3)
+        )
+        yield (
+            case("clamp", "", dtype, lambda x, y, z: lax.clamp(x, y, z), (), (4, 5), ())
+            if dtype != np.bool_ and dtype not in COMPLEX
+            else case("select", "", dtype, lambda x, y: lax.select(x == y, x, y), (4, 5), (4, 5))
+        )
         yield case("select_n", "", dtype, lambda x, y, z: lax.select_n(jnp.array([2, 0, 1]), x, y, z), (3,), (3,), (3,))
-        yield case("iota", "", dtype, functools.partial(iotas, dtype), (1,)) if dtype != np.bool_ else case("tie_in", "", dtype, lax.optimization_barrier, (3,))
+        yield (
+            case("iota", "", dtype, functools.partial(iotas, dtype), (1,))
+            if dtype != np.bool_
+            else case("tie_in", "", dtype, lax.optimization_barrier, (3,))
+        )
     for dtype in REAL:
-        yield case("sort", "", dtype, lambda x: (lax.sort(x, dimension=0), lax.sort(x, is_stable=False)), (7, 9), make=jtu.rand_some_equal)
-        yield case("sort", "two keys", dtype, lambda x, y: lax.sort((x, y, x * y), num_keys=2), (40,), (40,), make=jtu.rand_some_equal)
+        yield case(
+            "sort",
+            "",
+            dtype,
+            lambda x: (lax.sort(x, dimension=0), lax.sort(x, is_stable=False)),
+            (7, 9),
+            make=jtu.rand_some_equal,
+        )
+        yield case(
+            "sort",
+            "two keys",
+            dtype,
+            lambda x, y: lax.sort((x, y, x * y), num_keys=2),
+            (40,),
+            (40,),
+            make=jtu.rand_some_equal,
+        )
         yield case("top_k", "", dtype, lambda x: lax.top_k(x, 4), (3, 9), make=jtu.rand_some_equal)
-        yield case("argmax", "", dtype, lambda x: (lax.argmax(x, 0, np.int32), lax.argmin(x, 1, np.int64)), (6, 5), make=jtu.rand_some_equal)
+        yield case(
+            "argmax",
+            "",
+            dtype,
+            lambda x: (lax.argmax(x, 0, np.int32), lax.argmin(x, 1, np.int64)),
+            (6, 5),
+            make=jtu.rand_some_equal,
+        )
 
 
 def dynamic(x: Any, start: Any, end: Any) -> Any:
     """Slices whose starts do not fit."""
-    return lax.dynamic_slice(x, (start, end), (3, 2)), lax.dynamic_index_in_dim(x, end, 0), x[start], x.at[start].set(x[0])
+    return (
+        lax.dynamic_slice(x, (start, end), (3, 2)),
+        lax.dynamic_index_in_dim(x, end, 0),
+        x[start],
+        x.at[start].set(x[0]),
+    )
 
 
 def iotas(dtype: Any, x: Any) -> Any:
@@ -179,12 +226,12 @@ def folds() -> Iterator[Given]:
             record.dtypes, [([3, 4, 5], (0,)), ([3, 4, 5], (0, 2)), ([2, 0], (1,)), ([4], ())]
         ):
             start = np.array(record.init_val).astype(dtype)
-            fold = functools.partial(lambda x, op, start, axes: lax.reduce(x, start, op, axes), op=record.op, start=start, axes=axes)
+            fold = functools.partial(
+                lambda x, op, start, axes: lax.reduce(x, start, op, axes), op=record.op, start=start, axes=axes
+            )
             yield case("reduce monoid", f"{record.op.__name__} {axes}", dtype, fold, shape)
-    windows = [
-        ([4, 6], (2, 1), (1, 2), "VALID"), ([4, 6], (3, 2), (2, 1), "SAME"), ([3, 2, 4, 6], (1, 1, 2, 1), (2, 1, 1, 2), "VALID"),
-        ([5], (3,), (1,), [(2, 1)]),
-    ]  # fmt: skip
+    windows = [([4, 6], (2, 1), (1, 2), "VALID"), ([4, 6], (3, 2), (2, 1), "SAME"), ([5], (3,), (1,), [(2, 1)])]
+    windows += [([3, 2, 4, 6], (1, 1, 2, 1), (2, 1, 1, 2), "VALID")]
     monoids = [(0, lax.add), (1, lax.mul), (-np.inf, lax.max), (np.inf, lax.min)]
     for (start, op), dtype, (shape, window, strides, padding) in itertools.product(monoids, REAL + COMPLEX, windows):
         if np.isinf(start) and (np.dtype(dtype).kind == "c"):
@@ -196,9 +243,15 @@ def folds() -> Iterator[Given]:
             yield case("reduce_window", f"{op.__name__} {window} {strides} {padding} {holes}", dtype, fold, shape)
     cumulative = [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp]
     for op, dtype, axis, reverse in itertools.product(cumulative, REAL + COMPLEX, (0, 2), (False, True)):
-        if op is lax.cumlogsumexp and dtype not in FLOATS or op in (lax.cummax, lax.cummin) and dtype in COMPLEX:
+        if (op is lax.cumlogsumexp and dtype not in FLOATS) or (op in (lax.cummax, lax.cummin) and dtype in COMPLEX):
             continue
-        yield case("cumulative", f"{op.__name__} {axis} {reverse}", dtype, functools.partial(op, axis=axis, reverse=reverse), (3, 4, 5))
+        yield case(
+            "cumulative",
+            f"{op.__name__} {axis} {reverse}",
+            dtype,
+            functools.partial(op, axis=axis, reverse=reverse),
+            (3, 4, 5),
+        )
     for record in lax_test_util.lax_named_reduce_ops():
         for dtype in record.dtypes:
             yield case("reduce named", record.op.__name__, dtype, functools.partial(record.op, axes=(1,)), (3, 5))

@@ -18,36 +18,187 @@ from lax_cases import COMPLEX, FLOATS, INTEGERS, Given, case
 def loops() -> Iterator[Given]:
     """Control flow, and derivatives of it."""
     for dtype in (np.float32, np.float64, np.int32, jnp.bfloat16, np.complex64):
-        yield case("control_flow", "fori", dtype, lambda x: lax.fori_loop(0, 5, lambda i, c: c + x * jnp.asarray(i, x.dtype), x), (3,))
-        yield case("control_flow", "fori, dynamic trips", dtype, lambda x: lax.fori_loop(0, jnp.abs(x).sum().real.astype(np.int32), lambda i, c: c + x, x), (3,))
-        yield case("control_flow", "while", dtype, lambda x: lax.while_loop(lambda c: c[0] < 7, lambda c: (c[0] + 2, c[1] + x), (0, x)), (3,))
-        yield case("control_flow", "while on data", dtype, lambda x: lax.while_loop(lambda c: jnp.abs(c).max() < 50, lambda c: c * 2 + 1, x), (3,))
+        yield case(
+            "control_flow",
+            "fori",
+            dtype,
+            lambda x: lax.fori_loop(0, 5, lambda i, c: c + x * jnp.asarray(i, x.dtype), x),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "fori, dynamic trips",
+            dtype,
+            lambda x: lax.fori_loop(0, jnp.abs(x).sum().real.astype(np.int32), lambda i, c: c + x, x),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "while",
+            dtype,
+            lambda x: lax.while_loop(lambda c: c[0] < 7, lambda c: (c[0] + 2, c[1] + x), (0, x)),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "while on data",
+            dtype,
+            lambda x: lax.while_loop(lambda c: jnp.abs(c).max() < 50, lambda c: c * 2 + 1, x),
+            (3,),
+        )
         yield case("control_flow", "nested while", dtype, nested, (3,))
-        yield case("control_flow", "cond", dtype, lambda x: lax.cond(x.sum().real > 0, lambda v: v * 2, lambda v: v - 1, x), (3,))
-        yield case("control_flow", "cond of trees", dtype, lambda x: lax.cond(x[0].real > 0, lambda v: {"a": v[0], "b": (v[1:],)}, lambda v: {"a": v[1], "b": (v[:2],)}, x), (3,))
+        yield case(
+            "control_flow",
+            "cond",
+            dtype,
+            lambda x: lax.cond(x.sum().real > 0, lambda v: v * 2, lambda v: v - 1, x),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "cond of trees",
+            dtype,
+            lambda x: lax.cond(
+                x[0].real > 0, lambda v: {"a": v[0], "b": (v[1:],)}, lambda v: {"a": v[1], "b": (v[:2],)}, x
+            ),
+            (3,),
+        )
         for index in (-1, 0, 1, 5):
             yield case("control_flow", f"switch {index}", dtype, functools.partial(switched, index), (3,))
         yield case("control_flow", "scan", dtype, lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x), (6, 2))
-        yield case("control_flow", "scan, reversed", dtype, lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x, reverse=True), (6, 2))
-        yield case("control_flow", "scan, unrolled", dtype, lambda x: lax.scan(lambda c, v: (c + v, (c, v)), x[0], x, unroll=4), (6, 2))
-        yield case("control_flow", "scan without inputs", dtype, lambda x: lax.scan(lambda c, _: (c + x, c.sum()), x, None, length=4), (3,))
-        yield case("control_flow", "scan in scan", dtype, lambda x: lax.scan(lambda c, v: lax.scan(lambda d, w: (d + w, d - w), c, v), x[0, 0], x), (3, 4))
-        yield case("control_flow", "scan of cond", dtype, lambda x: lax.scan(lambda c, v: (lax.cond(v.real > 0, lambda a: a + v, lambda a: a - v, c), c), x[0], x), (6,))
-        yield case("control_flow", "empty scan", dtype, lambda x: lax.scan(lambda c, v: (c + v, c), x.sum(0), x), (0, 2))
+        yield case(
+            "control_flow",
+            "scan, reversed",
+            dtype,
+            lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x, reverse=True),
+            (6, 2),
+        )
+        yield case(
+            "control_flow",
+            "scan, unrolled",
+            dtype,
+            lambda x: lax.scan(lambda c, v: (c + v, (c, v)), x[0], x, unroll=4),
+            (6, 2),
+        )
+        yield case(
+            "control_flow",
+            "scan without inputs",
+            dtype,
+            lambda x: lax.scan(lambda c, _: (c + x, c.sum()), x, None, length=4),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "scan in scan",
+            dtype,
+            lambda x: lax.scan(lambda c, v: lax.scan(lambda d, w: (d + w, d - w), c, v), x[0, 0], x),
+            (3, 4),
+        )
+        yield case(
+            "control_flow",
+            "scan of cond",
+            dtype,
+            lambda x: lax.scan(lambda c, v: (lax.cond(v.real > 0, lambda a: a + v, lambda a: a - v, c), c), x[0], x),
+            (6,),
+        )
+        yield case(
+            "control_flow", "empty scan", dtype, lambda x: lax.scan(lambda c, v: (c + v, c), x.sum(0), x), (0, 2)
+        )
         yield case("control_flow", "map", dtype, lambda x: lax.map(lambda v: v * v + 1, x), (5, 2))
-        yield case("control_flow", "map in batches", dtype, lambda x: lax.map(lambda v: v * v + 1, x, batch_size=2), (5, 2))
-        yield case("control_flow", "associative scan", dtype, lambda x: (lax.associative_scan(jnp.add, x), lax.associative_scan(jnp.multiply, x, reverse=True)), (7, 2))
-        yield case("control_flow", "vmap of while", dtype, jax.vmap(lambda x: lax.while_loop(lambda c: jnp.abs(c) < 20, lambda c: c * 2 + 1, x)), (4,))
-        yield case("control_flow", "vmap of cond", dtype, jax.vmap(lambda x: lax.cond(x.real > 0, lambda v: v * 3, lambda v: v - 1, x)), (4,))
-        yield case("control_flow", "vmap of fori", dtype, jax.vmap(lambda x: lax.fori_loop(0, jnp.abs(x).astype(np.int32) if not jnp.iscomplexobj(x) else 3, lambda i, c: c + 2, x)), (4,))
+        yield case(
+            "control_flow", "map in batches", dtype, lambda x: lax.map(lambda v: v * v + 1, x, batch_size=2), (5, 2)
+        )
+        yield case(
+            "control_flow",
+            "associative scan",
+            dtype,
+            lambda x: (lax.associative_scan(jnp.add, x), lax.associative_scan(jnp.multiply, x, reverse=True)),
+            (7, 2),
+        )
+        yield case(
+            "control_flow",
+            "vmap of while",
+            dtype,
+            jax.vmap(lambda x: lax.while_loop(lambda c: jnp.abs(c) < 20, lambda c: c * 2 + 1, x)),
+            (4,),
+        )
+        yield case(
+            "control_flow",
+            "vmap of cond",
+            dtype,
+            jax.vmap(lambda x: lax.cond(x.real > 0, lambda v: v * 3, lambda v: v - 1, x)),
+            (4,),
+        )
+        yield case(
+            "control_flow",
+            "vmap of fori",
+            dtype,
+            jax.vmap(
+                lambda x: lax.fori_loop(
+                    0, jnp.abs(x).astype(np.int32) if not jnp.iscomplexobj(x) else 3, lambda i, c: c + 2, x
+                )
+            ),
+            (4,),
+        )
     for dtype in (np.float32, np.float64):
-        yield case("control_flow", "gradient of scan", dtype, jax.grad(lambda x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), x[0], x)[0].sum()), (5, 3))
-        yield case("control_flow", "gradient of cond", dtype, jax.grad(lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x).sum()), (3,))
-        yield case("control_flow", "gradient of fori", dtype, jax.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: c * jnp.cos(x), x).sum()), (3,))
-        yield case("control_flow", "jvp of while", dtype, lambda x, t: jax.jvp(lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1], (x,), (t,)), (3,), (3,))
-        yield case("control_flow", "root", dtype, lambda x: lax.custom_root(lambda y: y**3 - x, jnp.ones_like(x), newton, lambda g, y: y / g(jnp.ones_like(y))), (), make=jtu.rand_positive)
-        yield case("control_flow", "linear solve", dtype, lambda a, b: lax.custom_linear_solve(lambda v: a @ v + 9 * v, b, lambda mv, v: jnp.linalg.solve(a + 9 * jnp.eye(3, dtype=a.dtype), v)), (3, 3), (3,))
-        yield case("control_flow", "remat", dtype, jax.grad(lambda x: jax.checkpoint(lambda v: jnp.sin(jnp.sin(v)))(x).sum()), (3,))
+        yield case(
+            "control_flow",
+            "gradient of scan",
+            dtype,
+            jax.grad(lambda x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), x[0], x)[0].sum()),
+            (5, 3),
+        )
+        yield case(
+            "control_flow",
+            "gradient of cond",
+            dtype,
+            jax.grad(lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x).sum()),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "gradient of fori",
+            dtype,
+            jax.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: c * jnp.cos(x), x).sum()),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "jvp of while",
+            dtype,
+            lambda x, t: jax.jvp(
+                lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1], (x,), (t,)
+            ),
+            (3,),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "root",
+            dtype,
+            lambda x: lax.custom_root(
+                lambda y: y**3 - x, jnp.ones_like(x), newton, lambda g, y: y / g(jnp.ones_like(y))
+            ),
+            (),
+            make=jtu.rand_positive,
+        )
+        yield case(
+            "control_flow",
+            "linear solve",
+            dtype,
+            lambda a, b: lax.custom_linear_solve(
+                lambda v: a @ v + 9 * v, b, lambda mv, v: jnp.linalg.solve(a + 9 * jnp.eye(3, dtype=a.dtype), v)
+            ),
+            (3, 3),
+            (3,),
+        )
+        yield case(
+            "control_flow",
+            "remat",
+            dtype,
+            jax.grad(lambda x: jax.checkpoint(lambda v: jnp.sin(jnp.sin(v)))(x).sum()),
+            (3,),
+        )
 
 
 def nested(x: Any) -> Any:
@@ -85,12 +236,28 @@ def matrices() -> Iterator[Given]:
         yield case("linalg", "det", dtype, lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(positive(a))), square)
         yield case("linalg", "inverse", dtype, lambda a: jnp.linalg.inv(positive(a)), square)
         for left, lower, turn, unit in itertools.product((True, False), repeat=4):
-            solve = functools.partial(lax.linalg.triangular_solve, left_side=left, lower=lower, transpose_a=turn, unit_diagonal=unit, conjugate_a=turn)
+            solve = functools.partial(
+                lax.linalg.triangular_solve,
+                left_side=left,
+                lower=lower,
+                transpose_a=turn,
+                unit_diagonal=unit,
+                conjugate_a=turn,
+            )
             shape = (*batch, 4, 3) if left else (*batch, 3, 4)
-            yield case("linalg", f"triangular_solve {left} {lower} {turn} {unit}", dtype, lambda a, b, solve=solve: solve(a + 4 * jnp.eye(4, dtype=a.dtype), b), square, shape)
+            yield case(
+                "linalg",
+                f"triangular_solve {left} {lower} {turn} {unit}",
+                dtype,
+                lambda a, b, solve=solve: solve(a + 4 * jnp.eye(4, dtype=a.dtype), b),
+                square,
+                shape,
+            )
         yield case("linalg", "norms", dtype, lambda a: (jnp.linalg.norm(a), jnp.linalg.matrix_power(a, 3)), square)
     for dtype in (np.float32, np.float64):
-        yield case("linalg", "tridiagonal", dtype, lambda a, b: lax.linalg.tridiagonal_solve(a, a + 5, a, b), (4,), (4, 2))
+        yield case(
+            "linalg", "tridiagonal", dtype, lambda a, b: lax.linalg.tridiagonal_solve(a, a + 5, a, b), (4,), (4, 2)
+        )
     for dtype, length in itertools.product((np.float32, np.float64), (7, 8)):
         for kind in (jnp.fft.fft, jnp.fft.ifft, jnp.fft.rfft, jnp.fft.fft2, jnp.fft.rfft2, jnp.fft.hfft):
             yield case("fft", f"{kind.__name__}", dtype, kind, (3, length))
@@ -104,57 +271,155 @@ def randoms() -> Iterator[Given]:
     """Random numbers: of each generator, distribution and type."""
 
     def keyed(group: str, text: str, dtype: Any, draw: Any) -> Given:
-        return group, f"{group} {text} {np.dtype(dtype).name}", np.dtype(dtype).name, draw, lambda _: [np.array([3, 9], np.uint32)]
+        return (
+            group,
+            f"{group} {text} {np.dtype(dtype).name}",
+            np.dtype(dtype).name,
+            draw,
+            lambda _: [np.array([3, 9], np.uint32)],
+        )
 
     for algorithm in ("RNG_THREE_FRY", "RNG_PHILOX", "RNG_DEFAULT"):
         for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
             size = 2 if "FRY" in algorithm else 4
-            draw = functools.partial(lax.rng_bit_generator, shape=(3, 5), dtype=dtype, algorithm=getattr(lax.RandomAlgorithm, algorithm))
-            yield case("rng_bit_generator", f"{algorithm} {np.dtype(dtype).name}", np.uint32, draw, (size,), make=jtu.rand_int)
+            draw = functools.partial(
+                lax.rng_bit_generator, shape=(3, 5), dtype=dtype, algorithm=getattr(lax.RandomAlgorithm, algorithm)
+            )
+            yield case(
+                "rng_bit_generator", f"{algorithm} {np.dtype(dtype).name}", np.uint32, draw, (size,), make=jtu.rand_int
+            )
     for dtype in FLOATS:
         for name in ("uniform", "normal", "exponential", "laplace", "gumbel", "cauchy", "logistic", "truncated_normal"):
             arguments = (-1, 1) if name == "truncated_normal" else ()
-            draw = functools.partial(lambda key, draw, arguments, dtype: draw(key, *arguments, shape=(3, 5), dtype=dtype), draw=getattr(jax.random, name), arguments=arguments, dtype=dtype)
+            draw = functools.partial(
+                lambda key, draw, arguments, dtype: draw(key, *arguments, shape=(3, 5), dtype=dtype),
+                draw=getattr(jax.random, name),
+                arguments=arguments,
+                dtype=dtype,
+            )
             yield keyed("random", name, dtype, draw)
-        yield keyed("random", "gamma", dtype, functools.partial(lambda key, dtype: jax.random.gamma(key, 2.5, (4,), dtype), dtype=dtype))
-        yield keyed("random", "beta", dtype, functools.partial(lambda key, dtype: jax.random.beta(key, 2.5, 1.5, (4,), dtype), dtype=dtype))
+        yield keyed(
+            "random",
+            "gamma",
+            dtype,
+            functools.partial(lambda key, dtype: jax.random.gamma(key, 2.5, (4,), dtype), dtype=dtype),
+        )
+        yield keyed(
+            "random",
+            "beta",
+            dtype,
+            functools.partial(lambda key, dtype: jax.random.beta(key, 2.5, 1.5, (4,), dtype), dtype=dtype),
+        )
     for dtype in INTEGERS:
-        yield keyed("random", "bits", dtype, functools.partial(lambda key, dtype: jax.random.randint(key, (9,), 2, 99, dtype), dtype=dtype))
-    yield keyed("random", "permutation", np.int32, lambda key: (jax.random.permutation(key, 20), jax.random.choice(key, 9, (4,), replace=False)))
+        yield keyed(
+            "random",
+            "bits",
+            dtype,
+            functools.partial(lambda key, dtype: jax.random.randint(key, (9,), 2, 99, dtype), dtype=dtype),
+        )
+    yield keyed(
+        "random",
+        "permutation",
+        np.int32,
+        lambda key: (jax.random.permutation(key, 20), jax.random.choice(key, 9, (4,), replace=False)),
+    )
     yield keyed("random", "bernoulli", np.float32, lambda key: jax.random.bernoulli(key, 0.3, (20,)))
-    yield keyed("random", "categorical", np.float32, lambda key: jax.random.categorical(key, jnp.arange(5.0), shape=(9,)))
+    yield keyed(
+        "random", "categorical", np.float32, lambda key: jax.random.categorical(key, jnp.arange(5.0), shape=(9,))
+    )
     yield keyed("random", "poisson", np.int32, lambda key: jax.random.poisson(key, 3.0, (9,)))
     yield keyed("random", "split", np.uint32, lambda key: (jax.random.split(key, 3), jax.random.fold_in(key, 7)))
 
 
 def special() -> Iterator[Given]:
-    """Special functions, and operators of bits."""
+    """Special functions."""
     for dtype in (np.float32, np.float64):
         for name, count in {"zeta": 2, "polygamma": 2, "igamma_grad_a": 2, "random_gamma_grad": 2}.items():
+
             def drawn(*values: Any, name: str = name) -> Any:
                 first = jnp.floor(values[0]) + 1 if name == "polygamma" else values[0] + 1
                 return getattr(lax, name)(first, *values[1:])
 
             yield case("special", name, dtype, drawn, *[(4, 5)] * count, make=jtu.rand_positive)
-        yield case("special", "logsumexp", dtype, lambda x: (jax.nn.logsumexp(x, 1), jax.nn.log_softmax(x), jax.nn.gelu(x), jax.nn.softplus(x)), (3, 5))
-        yield case("special", "gradient of lgamma", dtype, jax.grad(lambda x: lax.lgamma(x).sum()), (4,), make=jtu.rand_positive)
+        yield case(
+            "special",
+            "logsumexp",
+            dtype,
+            lambda x: (jax.nn.logsumexp(x, 1), jax.nn.log_softmax(x), jax.nn.gelu(x), jax.nn.softplus(x)),
+            (3, 5),
+        )
+        yield case(
+            "special",
+            "gradient of lgamma",
+            dtype,
+            jax.grad(lambda x: lax.lgamma(x).sum()),
+            (4,),
+            make=jtu.rand_positive,
+        )
         yield case("special", "gradient of erf_inv", dtype, jax.grad(lambda x: lax.erf_inv(x * 0.1).sum()), (4,))
+
+
+def integers() -> Iterator[Given]:
+    """Operators of integers and bits, whole powers and roundings."""
     for dtype, op in itertools.product(INTEGERS, [lax.shift_left, lax.shift_right_logical, lax.shift_right_arithmetic]):
         yield case("shift", op.__name__, dtype, op, (40,), (40,), make=jtu.rand_int)
-        yield case("shift", f"{op.__name__} by little", dtype, lambda x, y, op=op: op(x, y % 7), (40,), (40,), make=jtu.rand_int)
+        yield case(
+            "shift",
+            f"{op.__name__} by little",
+            dtype,
+            lambda x, y, op=op: op(x, y % 7),
+            (40,),
+            (40,),
+            make=jtu.rand_int,
+        )
     for dtype, op in itertools.product(INTEGERS, [lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor, lax.div, lax.rem]):
         yield case("integers", op.__name__, dtype, op, (40,), (40,), make=jtu.rand_fullrange)
     for dtype in INTEGERS:
-        yield case("integers", "one operand", dtype, lambda x: (lax.bitwise_not(x), lax.clz(x), lax.population_count(x), abs(x), -x, lax.sign(x)), (40,), make=jtu.rand_fullrange)
+        yield case(
+            "integers",
+            "one operand",
+            dtype,
+            lambda x: (lax.bitwise_not(x), lax.clz(x), lax.population_count(x), abs(x), -x, lax.sign(x)),
+            (40,),
+            make=jtu.rand_fullrange,
+        )
         for power in (0, 1, 2, 3, 7):
-            yield case("integers", f"to the {power}", dtype, lambda x, power=power: lax.integer_pow(x, power), (10,), make=jtu.rand_int)
+            yield case(
+                "integers",
+                f"to the {power}",
+                dtype,
+                lambda x, power=power: lax.integer_pow(x, power),
+                (10,),
+                make=jtu.rand_int,
+            )
         yield case("integers", "power", dtype, lambda x, y: lax.pow(x, y), (10,), (10,))
     for dtype, op in itertools.product([*FLOATS, *COMPLEX], [-3, -1, 0, 1, 2, 5, 10]):
-        yield case("integer_pow", f"to the {op}", dtype, lambda x, op=op: lax.integer_pow(x, op), (10,), make=jtu.rand_nonzero)
+        yield case(
+            "integer_pow", f"to the {op}", dtype, lambda x, op=op: lax.integer_pow(x, op), (10,), make=jtu.rand_nonzero
+        )
     for dtype, (exponent, mantissa) in itertools.product(FLOATS, [(5, 10), (8, 7), (4, 3), (8, 23), (2, 1), (11, 52)]):
-        yield case("reduce_precision", f"{exponent} {mantissa}", dtype, lambda x, e=exponent, m=mantissa: lax.reduce_precision(x, e, m), (40,), make=jtu.rand_default)
+        yield case(
+            "reduce_precision",
+            f"{exponent} {mantissa}",
+            dtype,
+            lambda x, e=exponent, m=mantissa: lax.reduce_precision(x, e, m),
+            (40,),
+            make=jtu.rand_default,
+        )
     for dtype in FLOATS:
-        yield case("rounding", "", dtype, lambda x: (lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), lax.floor(x), lax.ceil(x)), (40,), make=jtu.rand_default)
+        yield case(
+            "rounding",
+            "",
+            dtype,
+            lambda x: (
+                lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+                lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+                lax.floor(x),
+                lax.ceil(x),
+            ),
+            (40,),
+            make=jtu.rand_default,
+        )
         yield case("special values", "", dtype, awkward, (8,))
 
 
@@ -164,11 +429,37 @@ def awkward(x: Any) -> Any:
     y = jnp.array([np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny, 1.0], x.dtype) + x * 0
     a, b = y[:, None], y[None, :]
     signs = [1 / lax.max(a, b), 1 / lax.min(a, b)]
-    ones = [f(y) for f in (lax.sign, lax.floor, lax.sqrt, lax.rsqrt, lax.exp, lax.log, lax.tanh, lax.is_finite, lax.cbrt, lax.erf)]
-    return [a < b, a == b, a != b, a >= b, lax.max(a, b), lax.min(a, b), lax.atan2(a, b), lax.pow(a, b), lax.rem(a, b), *ones, *signs]
+    ones = [
+        f(y)
+        for f in (
+            lax.sign,
+            lax.floor,
+            lax.sqrt,
+            lax.rsqrt,
+            lax.exp,
+            lax.log,
+            lax.tanh,
+            lax.is_finite,
+            lax.cbrt,
+            lax.erf,
+        )
+    ]
+    return [
+        a < b,
+        a == b,
+        a != b,
+        a >= b,
+        lax.max(a, b),
+        lax.min(a, b),
+        lax.atan2(a, b),
+        lax.pow(a, b),
+        lax.rem(a, b),
+        *ones,
+        *signs,
+    ]
 
 
 def programs() -> Iterator[Given]:
     """All cases of this module."""
-    for family in (loops, matrices, randoms, special):
+    for family in (loops, matrices, randoms, special, integers):
         yield from family()

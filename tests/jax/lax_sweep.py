@@ -1,7 +1,7 @@
 """
 Compare `from_jax` with JAX over the operators of `jax.lax`: cases, tolerances and random arguments of JAX's own tests.
 
-The cases are JAX's: `lax_test_util.lax_ops`, a table of elementwise operators, with the shapes that its tests give them,
+The cases are JAX's: `lax_test_util.lax_ops`, a table of elementwise operators, with shapes that its tests give them,
 and `test_harnesses`, one to a thousand cases for each primitive; both are part of the package `jax`. `lax_cases` adds
 what these leave out. Run it by
 
@@ -41,7 +41,9 @@ SKIPPED = frozenset(
     "device_put stop_gradient svd eig eigh qr approx_top_k tridiagonal_solve custom_linear_solve".split()
 )
 """Primitives that are no operators of `lax`, need a library of linear algebra, or TPUs."""
-COMPUTED_IN_SUMS = frozenset("dot preferred,conv preferred,conv patches,conv local,reduce monoid,reduce named".split(","))
+COMPUTED_IN_SUMS = frozenset(
+    "dot preferred,conv preferred,conv patches,conv local,reduce monoid,reduce named".split(",")
+)
 COMPUTED_IN_SUMS |= frozenset(
     "dot_general conv_general_dilated reduce_sum reduce_prod reduce_window_add reduce_window_mul cumsum cumprod "
     "cumlogsumexp fft triangular_solve cholesky lu select_and_scatter_add scatter_add scatter_mul integer_pow reduce "
@@ -222,6 +224,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all cases")
     parser.add_argument("--batch", type=int, default=8, help="cases in one program (default: 8)")
     parser.add_argument("--part", default="0/1", help="run one of so many parts, such as 0/2")
+    parser.add_argument("--reverse", action="store_true", help="begin with what is last otherwise")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     cases = [*of_table(), *of_harnesses(), *(Case(*given) for given in own_cases())]
@@ -232,10 +235,13 @@ def main() -> None:
     part, parts = map(int, options.part.split("/"))
     order = [*batches(cases, options.batch)]
     random.Random(0).shuffle(order)
+    if options.reverse:
+        order.reverse()
     for number, batch in enumerate(order):
         if number % parts != part:
             continue
         start = time.process_time()
+        print(f"{number} of {len(order)}: {batch[0].group}", file=sys.stderr, flush=True)
         for case, (outcome, reason) in zip(batch, outcomes(batch), strict=True):
             counts[case.group][outcome] += 1
             if outcome != "passed":
