@@ -8,16 +8,22 @@ from glow_mlir.dialects.stablehlo import region_syntax, special_syntax
 from glow_mlir.dialects.stablehlo.special_syntax import SpecialForm
 from glow_mlir.dialects.stablehlo.syntax import Form, form
 
-_SAME = "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag is_finite log"
-_SAME += " log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan"
-_SAME += " tanh add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic"
-_SAME += " shift_right_logical subtract xor clamp after_all"
+_SAME = (
+    "abs cbrt ceil convert cosine count_leading_zeros exponential exponential_minus_one floor imag is_finite log"
+    " log_plus_one logistic negate not popcnt real round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan"
+    " tanh add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic"
+    " shift_right_logical subtract xor clamp after_all"
+)
 
-_FUNCTION = "bitcast_convert dynamic_pad dynamic_reshape dynamic_update_slice real_dynamic_slice reshape"
-_FUNCTION += " uniform_dequantize uniform_quantize"
+_FUNCTION = (
+    "bitcast_convert dynamic_pad dynamic_reshape dynamic_update_slice real_dynamic_slice reshape"
+    " uniform_dequantize uniform_quantize"
+)
 
-_DOT = "batching_dims=dot_dimension_numbers:pair? contracting_dims=dot_dimension_numbers:pair"
-_DOT += " precision=precision_config:precision? algorithm=algorithm:algorithm?"
+_DOT = (
+    "batching_dims=dot_dimension_numbers:pair? contracting_dims=dot_dimension_numbers:pair"
+    " precision=precision_config:precision? algorithm=algorithm:algorithm?"
+)
 
 _STABLEHLO: Mapping[str, Form | SpecialForm] = {
     **dict.fromkeys(_SAME.split(), form(types="same")),
@@ -62,11 +68,15 @@ _STABLEHLO: Mapping[str, Form | SpecialForm] = {
     "while": region_syntax.WHILE,
 }
 
-_ARROW = "_asin_acos_kernel acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf"
-_ARROW += " is_neg_inf is_pos_inf lgamma mulhi next_after polygamma sinh square tan zeta"
+_ARROW = (
+    "_asin_acos_kernel acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf"
+    " is_neg_inf is_pos_inf lgamma mulhi next_after polygamma sinh square tan zeta"
+)
 
-_BROADCAST = "add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder"
-_BROADCAST += " select shift_left shift_right_arithmetic shift_right_logical subtract xor zeta"
+_BROADCAST = (
+    "add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder"
+    " select shift_left shift_right_arithmetic shift_right_logical subtract xor zeta"
+)
 
 _CHLO: Mapping[str, Form | SpecialForm] = {
     **dict.fromkeys(_ARROW.split(), form(types="arrow")),

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
 )
-from xdsl.ir import TypeAttribute
+from xdsl.ir import Operation, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -35,11 +35,15 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.stablehlo import attributes
 from glow_mlir.dialects.stablehlo.forms import FORMS
 from glow_mlir.dialects.stablehlo.rules import RULES, Rule
+from glow_mlir.dialects.stablehlo.special_syntax import SpecialForm
+from glow_mlir.dialects.stablehlo.syntax import Form
 from glow_mlir.xdsl_patches.definitions import op_definition
 
 ATTRIBUTES: Mapping[str, Any] = {
@@ -138,10 +142,21 @@ def operation(
         define: Any = opt_prop_def if word.endswith("?") else prop_def
         members[_field(key)] = define(ATTRIBUTES[kind], prop_name=key)
     if (form := FORMS.get(name)) is not None:
-        members["parse"] = classmethod(lambda cls, parser: form.parse(cls, parser))
-        members["print"] = lambda op, printer: form.print(op, printer)
+        members |= _methods(form)
     title = "".join(part.title() for part in name.partition(".")[2].replace("-", "_").split("_"))
     return op_definition(type(f"{title}Op", (StablehloOp,), members))
+
+
+def _methods(form: Form | SpecialForm) -> dict[str, Any]:
+    """The methods that read and write a readable form."""
+
+    def parse(cls: type[StablehloOp], parser: Parser) -> Operation:
+        return form.parse(cls, parser)
+
+    def print_(op: Operation, printer: Printer) -> None:
+        form.print(op, printer)
+
+    return {"parse": classmethod(parse), "print": print_}
 
 
 _TAKEN = frozenset({"name", "operands", "results", "regions", "properties", "attributes"})

@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from glow_mlir.dialects.stablehlo.attributes import parse_integers
 from glow_mlir.dialects.stablehlo.field_syntax import Properties, print_integers
 from glow_mlir.dialects.stablehlo.special_syntax import SpecialForm
-from glow_mlir.dialects.stablehlo.syntax import build, parse_types, print_attributes, print_types
+from glow_mlir.dialects.stablehlo.syntax import build, parse_attributes, parse_types, print_attributes, print_types
 
 # ---- stablehlo.while(%x = %a, …) : types attributes {…} cond {…} do {…} ----
 
@@ -86,7 +86,7 @@ def _parse_reduce(kind: type[IRDLOperation], parser: Parser) -> Operation:
     parser.parse_keyword("dimensions")
     parser.parse_punctuation("=")
     properties: Properties = {"dimensions": DenseArrayBase.from_list(i64, parse_integers(parser))}
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     types = parse_types(parser, "function", 2 * len(pairs))
     operands = [operand for operand, _ in pairs] + [initial for _, initial in pairs]
     if applied:

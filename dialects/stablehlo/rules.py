@@ -7,7 +7,7 @@ What holds for the operations of `stablehlo` and `chlo` beside the number and ki
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IntegerAttr, IntegerType, TensorType
@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.stablehlo import shapes
-from glow_mlir.dialects.stablehlo.shapes import Shape, agree, shape_of
+from glow_mlir.dialects.stablehlo.shapes import Shape, agree, check_dimensions, shape_of
 
 Rule = Callable[[Operation], None]
 """Verifies an operation; raises `VerifyException`."""
@@ -88,10 +88,15 @@ def as_many_results(op: Operation) -> None:
         raise VerifyException(f"there are {len(op.results)} results for {len(op.operands)} operands")
 
 
+def _width(element: Attribute) -> int:
+    """The number of bits of an integer; 0 for others."""
+    return cast("IntegerType[Any, Any]", element).width.data if isinstance(element, IntegerType) else 0
+
+
 _KINDS: Mapping[str, Callable[[Attribute], bool]] = {
     "floats": lambda element: isinstance(element, AnyFloat),
-    "integers": lambda element: isinstance(element, IntegerType) and element.width.data > 1,
-    "truth values": lambda element: isinstance(element, IntegerType) and element.width.data == 1,
+    "integers": lambda element: _width(element) > 1,
+    "truth values": lambda element: _width(element) == 1,
     "complex numbers": lambda element: isinstance(element, ComplexType),
 }
 
@@ -149,16 +154,6 @@ def within(*names: str, is_of_result: bool = False) -> Rule:
             check_dimensions(name, numbers(op, name) or (), shape)
 
     return rule
-
-
-def check_dimensions(name: str, found: Sequence[int], shape: Shape | None) -> None:
-    """Raise `VerifyException` unless numbers are different dimensions of a shape, if that is known."""
-    if len(set(found)) != len(found):
-        raise VerifyException(f"'{name}' has a dimension twice: {list(found)}")
-    for number in found:
-        if number < 0 or (shape is not None and number >= len(shape)):
-            count = "" if shape is None else f", of which there are {len(shape)}"
-            raise VerifyException(f"'{name}' has {number}, which is no dimension{count}")
 
 
 def positive(*names: str, least: int = 1) -> Rule:

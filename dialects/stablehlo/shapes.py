@@ -43,13 +43,14 @@ def _number(op: Operation, name: str) -> int:
     return cast("IntegerAttr[Any]", op.properties[name]).value.data
 
 
-def _dimension(name: str, dimensions: Sequence[int], shape: Shape) -> None:
-    """Raise `VerifyException` unless numbers are different dimensions of a shape."""
-    if len(set(dimensions)) != len(dimensions):
-        raise VerifyException(f"'{name}' has a dimension twice: {list(dimensions)}")
-    for number in dimensions:
-        if not 0 <= number < len(shape):
-            raise VerifyException(f"'{name}' has {number}, which is no dimension, of which there are {len(shape)}")
+def check_dimensions(name: str, found: Sequence[int], shape: Shape | None) -> None:
+    """Raise `VerifyException` unless numbers are different dimensions of a shape, if that is known."""
+    if len(set(found)) != len(found):
+        raise VerifyException(f"'{name}' has a dimension twice: {list(found)}")
+    for number in found:
+        if number < 0 or (shape is not None and number >= len(shape)):
+            count = "" if shape is None else f", of which there are {len(shape)}"
+            raise VerifyException(f"'{name}' has {number}, which is no dimension{count}")
 
 
 def broadcast(op: Operation) -> Shape | None:
@@ -146,7 +147,9 @@ def dot_general(op: Operation) -> Shape | None:
         [numbers.integers(f"{side}_{kind}_dimensions") for side, _ in sides] for kind in ("batching", "contracting")
     )
     for at, (side, shape) in enumerate(sides):
-        _dimension(f"{side}_batching_dimensions and {side}_contracting_dimensions", (*batch[at], *inner[at]), shape)
+        check_dimensions(
+            f"{side}_batching_dimensions and {side}_contracting_dimensions", (*batch[at], *inner[at]), shape
+        )
     for kind, lists in (("batching", batch), ("contracting", inner)):
         if len(lists[0]) != len(lists[1]):
             raise VerifyException(f"there are {len(lists[0])} and {len(lists[1])} {kind} dimensions")
@@ -199,7 +202,10 @@ def convolution(op: Operation) -> Shape | None:
     groups, batches = _number(op, "feature_group_count"), _number(op, "batch_group_count")
     batch, features = image[roles.dimension(0, "b")], image[roles.dimension(0, "f")]
     inputs, outputs = kernel[roles.dimension(1, "i")], kernel[roles.dimension(1, "o")]
-    if min(groups, batches) < 1 or min(groups, batches) > 1 or outputs % groups or outputs % batches or batch % batches:
+    is_divided = min(groups, batches) == 1 and not any(
+        size >= 0 and size % count for size, count in ((outputs, groups), (outputs, batches), (batch, batches))
+    )
+    if not is_divided:
         raise VerifyException(f"{groups} groups of features and {batches} of the batch do not divide the operands")
     if min(features, inputs) >= 0 and features != inputs * groups:
         raise VerifyException(f"images have {features} features, kernels {inputs} in each of {groups} groups")
@@ -219,9 +225,9 @@ def gather(op: Operation) -> Shape | None:
     numbers, sizes = _record(op, "dimension_numbers"), _listed(op, "slice_sizes")
     vector = numbers.integer("index_vector_dim")
     collapsed = (*numbers.integers("collapsed_slice_dims"), *numbers.integers("operand_batching_dims"))
-    _dimension("collapsed_slice_dims and operand_batching_dims", collapsed, shape)
+    check_dimensions("collapsed_slice_dims and operand_batching_dims", collapsed, shape)
     starts = (*numbers.integers("start_index_map"), *numbers.integers("operand_batching_dims"))
-    _dimension("start_index_map and operand_batching_dims", starts, shape)
+    check_dimensions("start_index_map and operand_batching_dims", starts, shape)
     _check_vector(vector, len(numbers.integers("start_index_map")), indices)
     for whole, size in zip(shape, sizes, strict=True):
         if size < 0 or 0 <= whole < size:
@@ -232,7 +238,7 @@ def gather(op: Operation) -> Shape | None:
     if len(offsets) != len(rest):
         raise VerifyException(f"'offset_dims' has {len(offsets)} items for {len(rest)} dimensions of slices")
     rank = len(batch) + len(rest)
-    _dimension("offset_dims", offsets, (0,) * rank)
+    check_dimensions("offset_dims", offsets, (0,) * rank)
     return tuple(rest[offsets.index(at)] if at in offsets else batch.pop(0) for at in range(rank))
 
 
@@ -253,12 +259,12 @@ def check_scatter(op: Operation) -> None:
         return
     numbers = _record(op, "scatter_dimension_numbers")
     inserted = (*numbers.integers("inserted_window_dims"), *numbers.integers("input_batching_dims"))
-    _dimension("inserted_window_dims and input_batching_dims", inserted, shape)
+    check_dimensions("inserted_window_dims and input_batching_dims", inserted, shape)
     mapped = numbers.integers("scatter_dims_to_operand_dims")
-    _dimension("scatter_dims_to_operand_dims", mapped, shape)
+    check_dimensions("scatter_dims_to_operand_dims", mapped, shape)
     _check_vector(numbers.integer("index_vector_dim"), len(mapped), indices)
     windows = numbers.integers("update_window_dims")
-    _dimension("update_window_dims", windows, updates)
+    check_dimensions("update_window_dims", windows, updates)
     if len(windows) + len(inserted) != len(shape):
         raise VerifyException(f"windows have {len(windows) + len(inserted)} dimensions, the operand {len(shape)}")
 

@@ -38,8 +38,10 @@ def _text(name: str) -> type[Attribute]:
     return irdl_attr_definition(type(f"{title}Attr", (_TextAttr,), members))
 
 
-NAMES = "dimension_sharding list_of_axis_ref_lists manual_axes mesh op_sharding_rule propagation_edges sharding"
-NAMES += " sharding_origins sharding_per_value sharding_rule"
+NAMES = (
+    "dimension_sharding list_of_axis_ref_lists manual_axes mesh op_sharding_rule propagation_edges sharding"
+    " sharding_origins sharding_per_value sharding_rule"
+)
 """The attributes of `sdy`."""
 
 ATTRIBUTES = {name: _text(name) for name in NAMES.split()}

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     TensorType,
+    UnitAttr,
     i1,
     i32,
     i64,
@@ -22,7 +23,7 @@ from xdsl.printer import Printer
 
 from glow_mlir.dialects.stablehlo.attributes import ConvAttr, parse_integers
 from glow_mlir.dialects.stablehlo.field_syntax import Properties, print_integers
-from glow_mlir.dialects.stablehlo.syntax import build, parse_types, print_attributes, print_types
+from glow_mlir.dialects.stablehlo.syntax import build, parse_attributes, parse_types, print_attributes, print_types
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -49,7 +50,7 @@ def _listed(op: Operation, name: str) -> tuple[int, ...]:
 
 
 def _parse_constant(kind: type[IRDLOperation], parser: Parser) -> Operation:
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, {"value": UnitAttr()})
     value: Any = parser.parse_attribute()
     type_: Attribute = parser.parse_type() if parser.parse_optional_punctuation(":") is not None else value.get_type()
     return build(kind, parser, [], ((), (type_,)), {"value": value}, attributes)
@@ -81,7 +82,7 @@ def _parse_slice(kind: type[IRDLOperation], parser: Parser) -> Operation:
 
     parts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, part)
     properties: Properties = {name: _integers([each[at] for each in parts]) for at, name in enumerate(_SLICE)}
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     return build(kind, parser, [operand], parse_types(parser, "function", 1), properties, attributes)
 
 
@@ -102,7 +103,7 @@ def _parse_element(kind: type[IRDLOperation], parser: Parser) -> Operation:
     operand = parser.parse_unresolved_operand()
     with parser.in_square_brackets():
         properties: Properties = {"index": IntegerAttr(parser.parse_integer(), i32)}
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     return build(kind, parser, [operand], parse_types(parser, "function", 1), properties, attributes)
 
 
@@ -181,7 +182,7 @@ def _parse_convolution(kind: type[IRDLOperation], parser: Parser) -> Operation:
         properties[key] = read(parser)
 
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, part)
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     return build(kind, parser, operands, parse_types(parser, "function", len(operands)), properties, attributes)
 
 
@@ -209,7 +210,7 @@ def _print_convolution(op: Operation, printer: Printer) -> None:
 def _parse_call(kind: type[IRDLOperation], parser: Parser) -> Operation:
     properties: Properties = {"call_target_name": parser.parse_symbol_name()}
     operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     return build(kind, parser, operands, parse_types(parser, "function", len(operands)), properties, attributes)
 
 
@@ -229,7 +230,7 @@ def _parse_composite(kind: type[IRDLOperation], parser: Parser) -> Operation:
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     types = parse_types(parser, "function", len(operands or ()))
     return build(kind, parser, operands or (), types, properties, attributes)
 
@@ -253,7 +254,7 @@ def _parse_top_k(kind: type[IRDLOperation], parser: Parser) -> Operation:
         parser.parse_keyword("k")
         parser.parse_punctuation("=")
         properties: Properties = {"k": IntegerAttr(parser.parse_integer(), i64)}
-    attributes = parser.parse_optional_attr_dict()
+    attributes = parse_attributes(parser, properties)
     return build(kind, parser, [operand], parse_types(parser, "arrow", 1), properties, attributes)
 
 

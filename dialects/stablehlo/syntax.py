@@ -38,7 +38,7 @@ def _same(operands: Sequence[Attribute], results: Sequence[Attribute]) -> Sequen
 
 
 def _all_same(types: Sequence[Attribute], count: int) -> Types | None:
-    return (types * count, types) if len(types) == 1 else None
+    return ([types[0]] * count, types) if len(types) == 1 else None
 
 
 def _select(operands: Sequence[Attribute], results: Sequence[Attribute]) -> Sequence[Attribute] | None:
@@ -53,9 +53,10 @@ def _selected(types: Sequence[Attribute], count: int) -> Types | None:
 
 def _parts(result: Attribute) -> Attribute | None:
     """The type of the real parts of a type of complex numbers."""
-    if isinstance(result, TensorType) and isinstance(element := result.element_type, ComplexType):
-        return TensorType(cast("Any", element.element_type), result.get_shape(), result.encoding)
-    return None
+    whole = cast("TensorType[Any]", result) if isinstance(result, TensorType) else None
+    if whole is None or not isinstance(whole.element_type, ComplexType):
+        return None
+    return TensorType(cast("Any", whole.element_type).element_type, whole.get_shape(), whole.encoding)
 
 
 def _complex(operands: Sequence[Attribute], results: Sequence[Attribute]) -> Sequence[Attribute] | None:
@@ -68,13 +69,13 @@ def _complexes(types: Sequence[Attribute], count: int) -> Types | None:
 
 
 def _tuple(operands: Sequence[Attribute], results: Sequence[Attribute]) -> Sequence[Attribute] | None:
-    parts = [cast("TupleType", each).types.data if isinstance(each, TupleType) else () for each in results]
+    parts = [each.types.data if isinstance(each, TupleType) else () for each in results]
     return results if len(parts) == 1 and tuple(parts[0]) == tuple(operands) else None
 
 
 def _tupled(types: Sequence[Attribute], count: int) -> Types | None:
     if len(types) == 1 and isinstance(found := types[0], TupleType) and len(found.types) == count:
-        return cast("TupleType", found).types.data, types
+        return found.types.data, types
     return None
 
 
@@ -136,7 +137,7 @@ class Form:
         for field in missing:
             if not field.is_optional:
                 parser.raise_error(f"expected ', {field.word} ='")
-        attributes = attributes or parser.parse_optional_attr_dict()
+        attributes = attributes or parse_attributes(parser, properties)
         return build(kind, parser, operands, parse_types(parser, self.types, len(operands)), properties, attributes)
 
     def _parse_field(self, parser: Parser, missing: list[Field], properties: Properties) -> bool:
@@ -177,6 +178,16 @@ class Form:
     def _print_field(self, printer: Printer, op: Operation, field: Field) -> None:
         printer.print_string(f"{field.word} = ")
         field.print(printer, op)
+
+
+def parse_attributes(parser: Parser, given: Properties) -> dict[str, Attribute]:
+    """Read `{…}`, if it follows; raises `ParseError` for a property that is given already."""
+    begin = parser.pos
+    found = parser.parse_optional_attr_dict()
+    for name in found:
+        if name in given:
+            parser.raise_error(f"'{name}' is given twice", begin)
+    return found
 
 
 def parse_types(parser: Parser, form: str, count: int) -> Types:

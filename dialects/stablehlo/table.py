@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from glow_mlir.dialects.stablehlo.operation import StablehloOp, operation
 
-FUNCTIONS = "abs cbrt ceil cosine exponential exponential_minus_one floor imag log log_plus_one logistic negate not"
-FUNCTIONS += " popcnt count_leading_zeros real round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh"
-FUNCTIONS += " convert bitcast_convert reshape is_finite uniform_dequantize uniform_quantize"
+FUNCTIONS = (
+    "abs cbrt ceil cosine exponential exponential_minus_one floor imag log log_plus_one logistic negate not"
+    " popcnt count_leading_zeros real round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh"
+    " convert bitcast_convert reshape is_finite uniform_dequantize uniform_quantize"
+)
 """The operations with one operand and no property but the accuracy."""
 
-ARITHMETIC = "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic"
-ARITHMETIC += " shift_right_logical subtract xor"
+ARITHMETIC = (
+    "add and atan2 divide maximum minimum multiply or power remainder shift_left shift_right_arithmetic"
+    " shift_right_logical subtract xor"
+)
 """The operations on two tensors of one type."""
 
 _ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
@@ -23,8 +27,10 @@ def _function(name: str) -> type[StablehloOp]:
 
 
 _COLLECTIVE = "replica_groups:dense channel_handle:channel?"
-_CONVOLUTION = "window_strides:i64s? padding:dense? lhs_dilation:i64s? rhs_dilation:i64s? window_reversal:bools? "
-_CONVOLUTION += "dimension_numbers:conv feature_group_count:i64 batch_group_count:i64 precision_config:list?"
+_CONVOLUTION = (
+    "window_strides:i64s? padding:dense? lhs_dilation:i64s? rhs_dilation:i64s? window_reversal:bools? "
+    "dimension_numbers:conv feature_group_count:i64 batch_group_count:i64 precision_config:list?"
+)
 _WINDOW = "window_dimensions:i64s window_strides:i64s? base_dilations:i64s? window_dilations:i64s? padding:dense?"
 _DYNAMIC_CONVOLUTION = _CONVOLUTION.replace("padding:dense? ", "")
 

@@ -7,7 +7,10 @@ Numbers between quotes are the bytes of the elements, little endian; they become
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+import re
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -21,9 +24,11 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     Signedness,
+    TensorType,
 )
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
@@ -56,12 +61,16 @@ class DenseParser(Parser):
     """A parser of dense attributes as MLIR writes them."""
 
     def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr[Any]:
+        begin = self.pos
         self.parse_punctuation("<", " in dense attribute")
         digits: Span | None = None
         items: list[Any] | None = None
+        numbers: list[Any] | None = None
         shape: list[int] = []
         if self._current_token.kind == MLIRTokenKind.STRING_LIT:
             digits = self._consume_token().span
+        elif (listed := self._parse_long_list()) is not None:
+            numbers, shape = listed
         elif self._current_token.kind != MLIRTokenKind.GREATER:
             items, shape = self._parse_tensor_literal()
         self.parse_punctuation(">", " in dense attribute")
@@ -72,7 +81,7 @@ class DenseParser(Parser):
         element = type.element_type
         if digits is not None:
             data = self._bytes_of(digits, element, math.prod(sizes))
-        elif items is None:
+        elif items is None and numbers is None:
             if math.prod(sizes):
                 self.raise_error("Expected at least one element in the dense literal, but got None")
             data = b""
@@ -81,8 +90,45 @@ class DenseParser(Parser):
                 self.raise_error(
                     f"Shape mismatch in dense literal. Expected {sizes} shape from the type, but got {shape} shape."
                 )
-            data = _repeated(_packed(element, [self._number(item, element) for item in items]), items, sizes)
+            if numbers is None or not _fit(numbers, element):
+                numbers = [self._number(item, element) for item in items or self._parse_again(begin)]
+            data = _repeated(_packed(element, numbers), numbers, sizes)
         return DenseIntOrFPElementsAttr(type, BytesAttr(data))
+
+    def _parse_long_list(self) -> tuple[list[Any], list[int]] | None:
+        """
+        Read a list of many numbers, with its shape, as lists of JSON are read.
+
+        `None` for what is short, or no such list: it is read number by number, and errors have their position.
+        """
+        text, begin = self.lexer.input.content, self._current_token.span.start
+        end = text.find(">", begin)
+        if end - begin < _LONG or _NUMBERS.fullmatch(text, begin, end) is None:
+            return None
+        try:
+            items = json.loads(text[begin:end])
+        except ValueError:
+            return None
+        shape: list[int] = []
+        while items and isinstance(items[0], list):
+            if len({len(cast("list[Any]", item)) if isinstance(item, list) else -1 for item in items}) > 1:
+                return None
+            shape.append(len(items))
+            items = [*itertools.chain.from_iterable(items)]
+        if any(isinstance(item, list) for item in items):
+            return None
+        self._resume_from(end)
+        sizes = [*shape, len(items)]
+        return items, [size // before for size, before in zip(sizes, (1, *sizes), strict=False)]
+
+    def _parse_again(self, begin: int) -> list[Any]:
+        """Read a list number by number, to tell of the one that does not fit its type."""
+        resumed = self._current_token.span.start
+        self._resume_from(begin)
+        self.parse_punctuation("<")
+        items, _ = self._parse_tensor_literal()
+        self._resume_from(resumed)
+        return items
 
     def _bytes_of(self, span: Span, element: Any, count: int) -> bytes:
         """The bytes of hexadecimal digits, repeated where they are one element."""
@@ -112,7 +158,8 @@ class DenseParser(Parser):
         value = item.value
         if isinstance(element, ComplexType) and isinstance(value, tuple):
             part = cast("Any", element.element_type)
-            return tuple(_float_of(each, part) if isinstance(part, AnyFloat) else int(each) for each in value)
+            parts = cast("tuple[Any, Any]", value)
+            return tuple(_float_of(each, part) if isinstance(part, AnyFloat) else int(each) for each in parts)
         if isinstance(element, AnyFloat) and isinstance(value, Bits):
             return _float_of(value, element)
         if isinstance(element, ComplexType) or (isinstance(value, float) and not math.isfinite(value)):
@@ -134,6 +181,22 @@ class DenseParser(Parser):
         if len(parts) != 2 or (len(kinds) != 1 and not any(isinstance(value, Bits) for value, _ in parts)):
             self.raise_error("Complex value must be either (float, float) or (int, int)", token.span)
         return tuple(value for value, _ in parts), Span(token.span.start, parts[1][1].end, token.span.input)
+
+
+_LONG = 1000
+"""The number of characters from which on a list is read as a whole."""
+
+_NUMBERS = re.compile(r"\[[-+\d.eE,\s\[\]]*\]\s*")
+"""A list of numbers, or of lists."""
+
+
+def _fit(numbers: list[Any], element: Any) -> bool:
+    """Whether numbers of JSON fit a type of floats or of signed or signless integers as they are."""
+    if isinstance(element, AnyFloat):
+        return all(map(math.isfinite, numbers))
+    if not isinstance(element, IntegerType) or cast("Any", element).signedness.data == Signedness.UNSIGNED:
+        return False
+    return all(isinstance(number, int) for number in numbers)
 
 
 def _float_of(value: Any, element: AnyFloat) -> float:
@@ -175,24 +238,31 @@ _OF_BITS = [bytes(0xFF * (byte >> bit & 1) for bit in range(8)) for byte in rang
 """Byte of eight truth values → a byte for each."""
 
 
-def hex_text(attribute: Attribute) -> str:
+def print_long(printer: Printer, attribute: Attribute) -> bool:
     """
-    A dense attribute of many different elements as MLIR writes it, `dense<"0x…"> : type`.
+    Print a dense attribute of many elements as MLIR does, without a Python number for each; whether it is one.
 
-    It is empty for other attributes: few elements are listed, and equal ones are written once.
+    Different elements are bytes, `dense<"0x…"> : type`, and equal ones are written once.
     """
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
-        return ""
+        return False
     dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
     element: Any = dense.type.element_type
     data = dense.data.data
     size = element.compile_time_size
-    if len(data) <= MAX_LISTED * size or data[size:] == data[:-size]:
-        return ""
-    if isinstance(element, IntegerType) and element.width.data < 8:
-        mask = (1 << element.width.data) - 1
-        data = data.translate(bytes(byte & mask for byte in range(256)))
-    return f'dense<"0x{data.hex().upper()}"> : {dense.get_type()}'
+    if len(data) <= MAX_LISTED * size:
+        return False
+    if data[size:] == data[:-size]:
+        one: Any = DenseIntOrFPElementsAttr(TensorType(element, [1]), BytesAttr(data[:size]))
+        one.print_without_type(printer)
+    else:
+        if isinstance(element, IntegerType) and element.width.data < 8:
+            mask = (1 << int(cast("Any", element).width.data)) - 1
+            data = data.translate(bytes(byte & mask for byte in range(256)))
+        printer.print_string(f'dense<"0x{data.hex().upper()}">')
+    printer.print_string(" : ")
+    printer.print_attribute(dense.get_type())
+    return True
 
 
 def resolve_resources(module: ModuleOp, context: Context) -> None:
@@ -209,7 +279,8 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
             if not isinstance(value, DenseResourceAttr):
                 continue
             name = value.resource_handle.data
-            if name == ELIDED:
+            if name.startswith(ELIDED):
+                found[name] = b""
                 continue
             try:
                 if name not in found:
@@ -223,7 +294,7 @@ def resolve_resources(module: ModuleOp, context: Context) -> None:
 
 
 ELIDED = "__elided__"
-"""The name of a resource for a constant that MLIR's printer leaves out."""
+"""The name of a resource for a constant that MLIR's printer leaves out; xDSL puts a number behind repeated names."""
 
 _PREFIX = len("0x04000000")
 """The digits before the bytes of a resource: their alignment."""

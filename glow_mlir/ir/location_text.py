@@ -7,8 +7,6 @@ first location refers to one that is not known yet.
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.dialects.builtin import (
     CallSiteLoc,
     FileLineColLoc,
@@ -90,7 +88,7 @@ class LocationParser(Parser):
         found = self.parse_attribute()
         if not isinstance(found, LocationAttr):
             self.raise_error(f"'{name}' is not a location")
-        return cast("LocationAttr", found)
+        return found
 
     def _read_definitions(self, name: str) -> None:
         """

@@ -37,7 +37,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
-from glow_mlir.ir.dense_text import DenseParser, HexLexer, hex_text
+from glow_mlir.ir.dense_text import DenseParser, HexLexer, print_long
 from glow_mlir.ir.graph_regions import is_graph
 from glow_mlir.ir.location_text import LocationParser
 from glow_mlir.ir.locations import Lines, TextOffset, keep_positions, location_name, position_of, source_location
@@ -176,8 +176,7 @@ class ModulePrinter(Printer):
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
-        if digits := hex_text(attribute):
-            self.print_string(digits)
+        if print_long(self, cast(Attribute, attribute)):
             return
         super().print_attribute(cast(Attribute, attribute))
 

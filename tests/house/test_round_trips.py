@@ -11,7 +11,7 @@ from run_lines import expand_macros, parse_script
 
 from glow_mlir.ir.universe import GLOW_UNIVERSE
 
-DIALECTS = ("glow_high", "glow_low")
+DIALECTS = ("chlo", "glow_high", "glow_low", "stablehlo")
 OPERATIONS = sorted(
     operation.name
     for dialect in DIALECTS
@@ -22,7 +22,7 @@ OPERATIONS = sorted(
 
 def mentioned_in_round_trips() -> set[str]:
     """The operations in the input of the round-trip tests; what stands in a comment does not count."""
-    word = re.compile(rf"\b(?:{'|'.join(DIALECTS)})\.[\w.]+")
+    word = re.compile(rf"\b(?:{'|'.join(DIALECTS)})\.[\w.-]+")
     mentioned: set[str] = set()
     for path in filecheck_tests():
         if FILECHECK_ROOT / "dialects" not in path.parents:

@@ -3,9 +3,9 @@ Rows that say what a verifier refuses: `name(operands) {properties} -> results |
 
 A file below `tests/dialects/verifiers/<dialect>` has rows of that dialect. An operand is a type, and `none` where an
 optional one is absent; a shape such as `2x3xf32` is the tensor or the memref of the dialect. Operands of instructions
-have their qualifier, as in `copy(@out 4xf32, @in 4xf32)`; without one, the row is parsed in the generic form. A row
-without operands in parentheses, such as `placeholder @x : tensor<2xf32>`, is parsed as it stands. The message is whole,
-except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a comment. Behind a line
+have their qualifier, as in `copy(@out 4xf32, @in 4xf32)`; without one, as in StableHLO, the row is parsed in the
+generic form. A row without operands in parentheses, such as `placeholder @x : tensor<2xf32>`, is parsed as it stands.
+The message is whole, except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a comment. Behind a line
 `// PASSES: …`, passes run on the module, and report the error.
 """
 
@@ -26,7 +26,9 @@ from glow_mlir.tools.command_line import diagnostics, message
 SEPARATOR = " | "
 """It stands between an operation and its message."""
 
-_CONTAINERS = {"glow_high": "tensor", "glow_low": "memref"}
+_CONTAINERS = {"glow_high": "tensor", "glow_low": "memref", "stablehlo": "tensor", "chlo": "tensor"}
+_OF_MLIR = ("stablehlo", "chlo")
+"""Dialects whose operations are in functions of MLIR, and in the generic form."""
 _OF_ARGUMENTS = ("@in", "@out", "@inout")
 _PASSES = "// PASSES: "
 _OPENING, _CLOSING = "<[({", ">])}"
@@ -115,7 +117,8 @@ class Row:
         """The operation in its own syntax, or in the generic form where an instruction has operands of no qualifier."""
         names = ", ".join(f"%result{number}" for number in range(len(results)))
         assigned, types = f"{names} = " if names else "", ", ".join(results)
-        if operands and self.dialect == "glow_low" and not any(operand.qualifier for operand in operands):
+        is_generic = operands and self.dialect == "glow_low" and not any(operand.qualifier for operand in operands)
+        if is_generic or self.dialect in _OF_MLIR:
             values = ", ".join(operand.value for operand in operands)
             of_types = ", ".join(operand.type for operand in operands)
             return f'{assigned}"{self.name}"({values}){properties} : ({of_types}) -> ({types})'
@@ -133,7 +136,9 @@ class Row:
                 qualifier = operand.qualifier if operand.qualifier in _OF_ARGUMENTS else "@in"
                 in_front = f"{qualifier} " if self.dialect == "glow_low" else ""
                 arguments.append(f"{in_front}{operand.value}: {operand.type}")
-        return "\n".join([f"{self.dialect}.func @row({', '.join(arguments)}) {{", *lines, f"  {operation}", "}"])
+        is_of_mlir = self.dialect in _OF_MLIR
+        function, ending = ("func.func", "  return }") if is_of_mlir else (f"{self.dialect}.func", "}")
+        return "\n".join([f"{function} @row({', '.join(arguments)}) {{", *lines, f"  {operation}", ending])
 
 
 def divided(text: str, separator: str) -> list[str]:

@@ -20,6 +20,8 @@ _MEASURED = KernelCosts(
     least_tap_filters=32,
     least_tap_channels=16,
     most_taps=5,
+    # AVX-512, 32 images of 32x32, 3x3 taps: 3 channels take 0.45 of the time, 16 take 0.5, 32 take 1.3.
+    tap_product_channels=16,
     most_phases=16,
     most_uneven_phases=64,
     depth_codes=1,

@@ -23,8 +23,11 @@ from glow_mlir.support.optional_packages import imported
 MAGIC = b"ML\xefR"
 """How bytecode of MLIR begins."""
 
-SECONDS = 60
-"""The time of the processor that reading may take, in seconds, for 100 MB or less; more of it takes as much again."""
+SECONDS = 4
+"""The time of the processor that reading may take, in seconds, beside that for the size of the program."""
+
+RATE = 5_000_000
+"""The bytes of a program that take no more than a second."""
 
 CAPACITY = 1 << 30
 """The memory that reading may take, in bytes, beside that for the program."""
@@ -123,7 +126,7 @@ def serve(channel: socket.socket) -> None:
 def _limit(size: int) -> None:
     """Limit what this process may take beside what it has taken."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + SECONDS * (1 + size // 100_000_000)
+    seconds = int(used.ru_utime + used.ru_stime) + SECONDS + size // RATE
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
     with open("/proc/self/statm", encoding="ascii") as file:

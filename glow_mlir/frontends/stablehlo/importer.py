@@ -25,8 +25,18 @@ from glow_mlir.dialects.shapes import tensor
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
-from glow_mlir.frontends.stablehlo.node import ComplexValue, Program, UnfinishedError, Value, of_parts, parts_of_array
+from glow_mlir.frontends.stablehlo.node import (
+    IMPORTERS,
+    ComplexValue,
+    Importer,
+    Program,
+    UnfinishedError,
+    Value,
+    of_parts,
+    parts_of_array,
+)
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
 
 FAMILIES = (
     "bits",
@@ -34,6 +44,7 @@ FAMILIES = (
     "complex_numbers",
     "control_flow",
     "data_movement",
+    "dynamic_shapes",
     "elementwise",
     "gathers",
     "linear_algebra",
@@ -64,6 +75,10 @@ class Given:
     """The names of the entry's arguments, where the text has none."""
     outputs: Sequence[str] = ()
     """The names of its results."""
+    shapes: Mapping[str, Sizes] = field(default_factory=dict[str, Sizes])
+    """The shapes of arguments that have free dimensions, by name."""
+    values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """The values of inputs that are constants."""
 
 
 def import_stablehlo(
@@ -80,15 +95,14 @@ def import_stablehlo(
 
     Raises `UnsupportedError` with all operations that are not supported, and `ModelError` for a damaged program.
     """
-    for family in FAMILIES:
-        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    importers()
     function = entry_of(module, entry)
     given = given or Given()
     inputs, outputs = given.inputs or input_names(function), given.outputs or output_names(function)
     results_of = zip(outputs, function.function_type.outputs, strict=True)
     builder = ModuleBuilder(frozenset(part for pair in results_of for part, _ in border(*pair)), pool)
     program = Program(builder, functions_of(module), _resources(module, given.resources))
-    arguments = _arguments(function, inputs, builder, given.constants)
+    arguments = _arguments(function, inputs, builder, given)
     results: list[Value] = []
     with suppress(UnfinishedError):
         results = program.run(function.body.block, arguments)
@@ -108,6 +122,13 @@ def _resources(module: ModuleOp, arrays: Sequence[np.ndarray]) -> dict[Operation
     if len(left_out) != len(arrays):
         raise ModelError(f"the program leaves out {len(left_out)} constants, and has {len(arrays)}")
     return dict(zip(left_out, arrays, strict=True))
+
+
+def importers() -> Mapping[str, Importer]:
+    """Name of an operation, with its dialect → the function that imports it; from all families."""
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.stablehlo.operators.{family}")
+    return IMPORTERS
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
@@ -131,9 +152,11 @@ outputs, `NAME.real` and `NAME.imag`, because tensors at the border of a program
 """
 
 
-def border(name: str, type_: Attribute) -> list[tuple[str, TensorType[Attribute]]]:
+def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tuple[str, TensorType[Attribute]]]:
     """
     The inputs or outputs for an argument or result: one, or two for complex numbers.
+
+    They have the shape of the type, unless another one is given.
 
     Raises `UnsupportedError` for a type that no tensor has.
     """
@@ -143,23 +166,26 @@ def border(name: str, type_: Attribute) -> list[tuple[str, TensorType[Attribute]
     if not isinstance(type_, TensorType) or part not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
     names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
-    return [(each, tensor(type_.get_shape(), part)) for each in names]
+    return [(each, tensor(tuple(type_.get_shape()) if shape is None else shape, part)) for each in names]
 
 
-def _arguments(
-    function: FuncOp, names: Sequence[str], builder: ModuleBuilder, constants: Mapping[int, np.ndarray]
-) -> list[Value]:
+def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:
     """The arguments of the entry: inputs, and constants."""
+    constants = given.constants
     arguments = [*enumerate(zip(names, function.body.block.args, strict=True))]
-    inputs = [border(name, argument.type) for number, (name, argument) in arguments if number not in constants]
-    given = builder.add_inputs({name: type_ for parts in inputs for name, type_ in parts}, {})
+    inputs = {
+        number: border(name, argument.type, given.shapes.get(name))
+        for number, (name, argument) in arguments
+        if number not in constants
+    }
+    values = builder.add_inputs({name: type_ for parts in inputs.values() for name, type_ in parts}, given.values)
     found: list[Value] = []
-    for number, (name, argument) in arguments:
+    for number, (name, _) in arguments:
         if number in constants:
             arrays = parts_of_array(constants[number])
             parts = [builder.constant(array, name, named_location(name)) for array in arrays]
         else:
-            parts = [given[part] for part, _ in border(name, argument.type)]
+            parts = [values[part] for part, _ in inputs[number]]
         found.append(of_parts(parts))
     return found
 

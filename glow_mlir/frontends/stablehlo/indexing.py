@@ -20,11 +20,12 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     MinOp,
     MulOp,
 )
-from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
 
 _MAX_I32 = (1 << 31) - 1
 
@@ -61,7 +62,7 @@ class Indexing:
     batching: Mapping[int, int]
     """Axis of the operand → dimension of the indices, without that of the rows."""
     mapped: tuple[int, ...]
-    batch: tuple[int, ...]
+    batch: Sizes
     """The sizes of the dimensions of the indices without that of the rows."""
 
     def __post_init__(self) -> None:
@@ -150,9 +151,9 @@ class Indexing:
         return None if known is not None and known.all() else found
 
 
-def batch_of(indices: SSAValue, vector: int) -> tuple[int, ...]:
+def batch_of(indices: SSAValue, vector: int) -> Sizes:
     """The sizes of the dimensions of indices without that of the rows."""
-    shape = shape_of(indices)
+    shape = sizes_of(indices)
     return (*shape[:vector], *shape[vector + 1 :])
 
 

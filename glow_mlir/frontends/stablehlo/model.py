@@ -14,8 +14,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.errors import GlowError, OptionError
+from glow_mlir.errors import GlowError
+from glow_mlir.frontends.builder.inputs import check_dimensions, input_shapes
 from glow_mlir.frontends.stablehlo.files import read_stablehlo
+from glow_mlir.frontends.stablehlo.free_dimensions import Labels, labels_of
 from glow_mlir.frontends.stablehlo.importer import Given, border, entry_of, import_stablehlo, input_names, output_names
 from glow_mlir.runtime.cache import ContentIndex
 from glow_mlir.runtime.signature import Argument, Signature
@@ -75,18 +77,34 @@ class StablehloModel:
         function = entry_of(self.program, self.entry)
         return self.inputs or input_names(function), self.outputs or output_names(function)
 
+    def _labels(self) -> dict[str, Labels]:
+        """The sizes of arguments that are inputs, where free dimensions are labels."""
+        names = self._names[0]
+        labels = zip(names, labels_of(entry_of(self.program, self.entry), names), strict=True)
+        return {name: own for number, (name, own) in enumerate(labels) if number not in self.constants}
+
     def free_dimensions(self) -> list[str]:
-        """The labels of its free dimensions: none."""
-        return []
+        """The labels of its free dimensions, see `labels_of`."""
+        return list(dict.fromkeys(size for own in self._labels().values() for size in own if isinstance(size, str)))
 
     def signature(self, dimensions: Mapping[str, GivenDimension]) -> Signature:
-        """Inputs and outputs."""
+        """
+        Inputs and outputs; `dimensions` has sizes of free dimensions.
+
+        Raises `OptionError` for those that it does not have.
+        """
         function: FuncOp = entry_of(self.program, self.entry)
-        names = self._names
+        names, labels = self._names, self._labels()
+        check_dimensions(labels, dimensions, ())
         inputs = zip(names[0], function.function_type.inputs, strict=True)
         outputs = zip(names[1], function.function_type.outputs, strict=True)
         return Signature(
-            tuple(part for number, item in enumerate(inputs) if number not in self.constants for part in _parts(*item)),
+            tuple(
+                part.sized(dimensions)
+                for name, type_ in inputs
+                if name in labels
+                for part in _parts(name, type_, labels[name])
+            ),
             tuple(part for item in outputs for part in _parts(*item)),
             {},
         )
@@ -99,13 +117,12 @@ class StablehloModel:
         name: str = "main",
     ) -> ModuleOp:
         """
-        The module of `glow_high`, whose function is called `name`.
+        The module of `glow_high`, whose function is called `name`; inputs in `values` become constants.
 
-        Raises `GlowError` for a damaged program, and for operations that are not supported.
+        Raises `GlowError` for missing dimensions, a damaged program, and operations that are not supported.
         """
-        if dimensions or values:
-            raise OptionError("a StableHLO program has no free dimensions", hint="its sizes are those of its text")
-        given = Given(self.constants, self.resources, *self._names)
+        shapes = input_shapes(self._labels(), dimensions, ())
+        given = Given(self.constants, self.resources, *self._names, shapes, values or {})
         try:
             return import_stablehlo(self.program, self.entry, given, name=name)
         except GlowError as error:
@@ -113,8 +130,10 @@ class StablehloModel:
             raise
 
 
-def _parts(name: str, type_: Attribute) -> list[Argument]:
-    return [
-        Argument(part, name_of(numpy_dtype(tensor_type.element_type)), tuple(tensor_type.get_shape()))
-        for part, tensor_type in border(name, type_)
-    ]
+def _parts(name: str, type_: Attribute, labels: Labels | None = None) -> list[Argument]:
+    """The inputs or outputs for an argument or result; free dimensions without a label go by name and axis."""
+    found: list[Argument] = []
+    for part, own in border(name, type_):
+        sizes = labels or [size if size >= 0 else f"{name}.{axis}" for axis, size in enumerate(own.get_shape())]
+        found.append(Argument(part, name_of(numpy_dtype(own.element_type)), tuple(sizes)))
+    return found

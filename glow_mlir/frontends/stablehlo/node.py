@@ -28,7 +28,7 @@ from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 MAX_CALLS = 64
 """The largest depth of calls of functions, which are inlined."""
@@ -293,12 +293,18 @@ class StablehloNode(NodeBuilder):
         """Whether a result is of complex numbers."""
         return isinstance(self.element(position), ComplexType)
 
-    def static_shape(self, position: int = 0) -> tuple[int, ...]:
-        """The shape that the program says a result has; raises `UnsupportedError` for one that is not known."""
-        shape = self.declared(position).get_shape()
-        if any(size < 0 for size in shape):
+    def static_shape(self, position: int = 0, like: Sizes = ()) -> tuple[int, ...]:
+        """
+        The shape that the program says a result has; sizes that it does not say are those of `like`.
+
+        Raises `UnsupportedError` for one that is not known.
+        """
+        declared = self.declared(position).get_shape()
+        found = [like[axis] if size < 0 and like else size for axis, size in enumerate(declared)]
+        shape = tuple(size for size in found if isinstance(size, int) and size >= 0)
+        if len(shape) != len(declared):
             raise self.unsupported("with a size that is not known is not supported")
-        return tuple(shape)
+        return shape
 
     # Regions
 

@@ -20,6 +20,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import product_of
+from glow_mlir.transforms.graph.filter_gradients import FilterGradientToProducts
 
 
 class ConvolutionToProduct(Pattern):
@@ -76,11 +77,12 @@ class SimplifyConvolutionsPass(PatternPass):
     Crop rows and columns of constant filters that only meet padding (Glow's OptimizeSmallConv), and turn a convolution
     whose window is the whole image into a matrix product.
 
-    The convolution must have its channels last; a product also requires one group and a constant filter.
+    The convolution must have its channels last; a product also requires one group and a constant filter. The gradient
+    of a filter for images with few channels becomes a product for each of its taps.
     """
 
     name = "simplify-convolutions"
-    WALKS = (Walk((ConvolutionToProduct(), CropFilter())),)
+    WALKS = (Walk((ConvolutionToProduct(), CropFilter(), FilterGradientToProducts())),)
 
 
 def small_window(op: ConvOp) -> tuple[Window, list[tuple[int, int]]]:

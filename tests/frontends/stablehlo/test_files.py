@@ -13,8 +13,9 @@ from stablehlo_mutants import STAGES, bytecode
 
 from glow_mlir.errors import GlowError, ModelError, OptionError, OutOfMemoryError, ParseFailure
 from glow_mlir.frontends.stablehlo import bytecode as reader
-from glow_mlir.frontends.stablehlo.files import is_stablehlo, read_stablehlo
+from glow_mlir.frontends.stablehlo.files import read_stablehlo
 from glow_mlir.ir.text import module_text
+from glow_mlir.support.file_kinds import is_stablehlo
 
 FUNCTION = """
 func.func public @main(%x: tensor<2xf32> loc("input")) -> tensor<2xf32> {{
@@ -70,6 +71,28 @@ def test_many_elements_are_written_as_bytes() -> None:
     digits = np.arange(200, dtype="<i4").tobytes().hex().upper()
     text = module_text(read_stablehlo(FUNCTION.format(f'dense<"0x{digits}">', "200xi32").encode()))
     assert f'dense<"0x{digits}"> : tensor<200xi32>' in text
+    text = module_text(read_stablehlo(FUNCTION.format("dense<[1.5, 1.5]>", "2xf32").encode()))
+    assert "dense<1.500000e+00> : tensor<2xf32>" in text
+    text = module_text(read_stablehlo(FUNCTION.format("dense<true>", "200xi1").encode()))
+    assert "dense<true> : tensor<200xi1>" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "type_"),
+    [((500,), "<f4", "500xf32"), ((3, 1, 170), "<i8", "3x1x170xi64"), ((20, 30), "u1", "20x30xui8")],
+)
+def test_long_lists_are_the_numbers_of_their_elements(shape: tuple[int, ...], dtype: str, type_: str) -> None:
+    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    assert value_of(f"dense<{values.tolist()}>", type_) == values.tobytes()
+    with pytest.raises(ParseFailure, match="Shape mismatch in dense literal"):
+        value_of(f"dense<{values.reshape(-1, 5).tolist()}>", type_)
+    with pytest.raises(ParseFailure, match="inconsistent ranks"):
+        value_of(f"dense<{[*values.tolist(), []]}>", type_)
+    last = str(values.reshape(-1)[-1].item())
+    if dtype != "<f4":
+        with pytest.raises(ParseFailure, match="Expected integer value") as caught:
+            value_of(f"dense<{values.tolist()}>".replace(f"{last}]", "1.5]"), type_)
+        assert caught.value.file.startswith("<stablehlo>:3:")
 
 
 def test_a_constant_that_no_memory_holds_is_one_line() -> None:
@@ -85,6 +108,8 @@ def test_resources_become_constants() -> None:
         (op,) = (op for op in module.walk() if op.name == "stablehlo.constant")
         value: Any = op.properties["value"]
         assert value.data.data == np.array([1, 2], "<f4").tobytes()
+    left_out = FUNCTION.format("dense_resource<__elided__>", "2xf32").encode()
+    assert [module_text(read_stablehlo(left_out)).count("dense_resource") for _ in range(2)] == [1, 1]
     with pytest.raises(ParseFailure, match="the resource 'blob' is no value of tensor<3xf32>"):
         read_stablehlo(text.replace("resource<blob> : tensor<2x", "resource<blob> : tensor<3x").encode())
 

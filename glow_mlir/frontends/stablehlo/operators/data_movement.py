@@ -198,12 +198,3 @@ def updated(
         assert isinstance(size, int)
         update = updated(node, part(node, value, start, axis, size), update, starts, axes[1:])
     return node.emit(DynamicUpdateSliceOp, value, update, start, axis=axis)
-
-
-@stablehlo_operator("get_dimension_size")
-def get_dimension_size(node: StablehloNode) -> SSAValue:
-    """The size of a dimension."""
-    size = sizes_of(node.input())[node.integer("dimension")]
-    if not isinstance(size, int):
-        raise node.unsupported("of a size that is not known is not supported")
-    return node.constant(np.array(size, numpy_dtype(node.element())))

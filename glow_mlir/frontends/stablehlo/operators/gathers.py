@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.stablehlo.attributes import RecordAttr
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_of, clamped
@@ -65,23 +64,6 @@ def torch_index_select(node: StablehloNode) -> SSAValue:
     return taken(node, value, indices, own, indexing, offsets)
 
 
-@stablehlo_operator("real_dynamic_slice", moves=True)
-def real_dynamic_slice(node: StablehloNode) -> SSAValue:
-    """Parts of axes whose bounds are operands: known ones, or starts of parts of the size that the program says."""
-    value, starts = node.inputs(0, 2)
-    steps = node.required_integers(node.input(3), "the strides")
-    known = node.fold(starts)
-    if known is not None:
-        first, ends = [int(at) for at in known], node.required_integers(node.input(2), "the limits")
-        return node.emit(SliceOp, value, starts=first, ends=ends, steps=steps)
-    if set(steps) > {1}:
-        raise node.unsupported("with strides and a start that is not known is not supported")
-    for axis, size in enumerate(node.static_shape()):
-        start = node.reshaped(cut(node, starts, {0: (axis, axis + 1)}), ())
-        value = part(node, value, start, axis, size)
-    return value
-
-
 def taken(
     node: StablehloNode, value: SSAValue, indices: SSAValue, vector: int, indexing: Indexing, offsets: Sequence[int]
 ) -> SSAValue:
@@ -91,7 +73,7 @@ def taken(
     wanted: list[Label] = [("axis", next(kept)) if at in offsets else ("batch", next(batch)) for at in range(rank)]
     sizes = {("batch", number): size for number, size in enumerate(indexing.batch)}
     sizes |= {("axis", axis): indexing.sizes[axis] for axis in indexing.kept}
-    if not math.prod(sizes.values()):
+    if 0 in sizes.values():
         return node.splat(0, element_of(value), tuple(sizes[label] for label in wanted))
     starts = indexing.starts(node, indices, vector)
     # Along an axis of which a slice is whole, it starts at 0; along one without a start, it is the first part.
@@ -158,5 +140,5 @@ def _merged(
     labels += [*batch, *(("axis", axis) for axis in (*indexing.windows(axes), *behind))]
     dropped = [axis for axis in rest if axis not in indexing.kept]
     kept = [label for label in labels if label[0] == "batch" or label[1] not in dropped]
-    sizes = [size for label, size in zip(labels, shape_of(found), strict=True) if label in kept]
+    sizes = [size for label, size in zip(labels, sizes_of(found), strict=True) if label in kept]
     return node.reshaped(found, sizes), kept

@@ -8,7 +8,9 @@ import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.stablehlo.free_dimensions import CHECK
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.operators.dynamic_shapes import checked
 from glow_mlir.frontends.stablehlo.operators.linear_algebra import ROUTINES, described
 
 ANNOTATIONS = frozenset(
@@ -32,18 +34,14 @@ def sharding_constraint(node: StablehloNode) -> Value:
     return node.value(0)
 
 
-CHECKS = frozenset({"shape_assertion"})
-"""Targets of calls without results that check sizes, which are checked when a session is made."""
-
-
 @stablehlo_operator("custom_call")
 def custom_call(node: StablehloNode) -> Sequence[Value]:
     """A call of code that is no part of the program: annotations and some routines of LAPACK."""
     target = node.text("call_target_name")
     if target in ANNOTATIONS:
         return [node.value(position) for position in range(len(node.op.results))]
-    if target in CHECKS:
-        return []
+    if target == CHECK:
+        return checked(node)
     if target in ROUTINES:
         return ROUTINES[target](node)
     what = described(target)

@@ -44,9 +44,10 @@ def reduce(node: StablehloNode) -> Sequence[Value]:
     """A fold of tensors along dimensions by a region."""
     axes, count = sorted(node.integers("dimensions")), node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
-    shape = node.static_shape()
+    sizes = sizes_of(leaves(values)[0])
+    shape = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
     starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
-    if 0 in shape_of(leaves(values)[0]):
+    if 0 in sizes:
         return starts
     folded = _by_operator(node, values, axes) or _position(node, values, axes)
     if folded is not None:
@@ -136,15 +137,17 @@ def _every_other(node: StablehloNode, value: SSAValue, axis: int, first: int) ->
 @stablehlo_operator("map")
 def map_(node: StablehloNode) -> Value:
     """A region for each element of tensors of one shape."""
-    (found,) = node.mapped(0, [node.value(number) for number in range(node.count)])
-    (found,) = rebuilt([found], [expanded(node, leaf, node.static_shape()) for leaf in leaves([found])])
+    values = [node.value(number) for number in range(node.count)]
+    shape = sizes_of(leaves(values)[0])
+    (found,) = node.mapped(0, values)
+    (found,) = rebuilt([found], [expanded(node, leaf, shape) for leaf in leaves([found])])
     return found
 
 
 def counts(value: SSAValue, axis: int) -> bool:
     """Whether a value of a program has the positions along an axis."""
     op = value.owner
-    if not isinstance(op, Operation) or op.name != "stablehlo.iota":
+    if not isinstance(op, Operation) or op.name not in ("stablehlo.iota", "stablehlo.dynamic_iota"):
         return False
     dimension = op.properties.get("iota_dimension")
     return isinstance(dimension, IntegerAttr) and dimension.value.data == axis

@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, NotOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
 from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.reductions import TopKOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
@@ -39,7 +39,10 @@ from glow_mlir.frontends.stablehlo.orders import Key, keys_of
 def sort(node: StablehloNode) -> Sequence[Value]:
     """Tensors whose elements are put in the order of a comparator along a dimension; equal ones keep their order."""
     values = [node.value(number) for number in range(node.count)]
-    axis, shape = node.integer("dimension", -1) % node.declared().get_num_dims(), node.static_shape()
+    axis, shape = (
+        node.integer("dimension", -1) % node.declared().get_num_dims(),
+        node.static_shape(like=sizes_of(leaves(values)[0])),
+    )
     if shape[axis] < 2 or 0 in shape:
         return values
     keys = keys_of(node.op.regions[0].block)

@@ -51,6 +51,9 @@ class Windows:
         for size, window, stride, step, (low, high) in zip(
             self.shape, self.sizes, self.strides, self.dilations, self.padding, strict=True
         ):
+            if window == stride == 1 and not low and not high:
+                found.append(size)
+                continue
             rest = size + low + high - ((window - 1) * step + 1)
             found.append(0 if rest < 0 or size + low + high == 0 else rest // stride + 1)
         return tuple(found)
@@ -84,7 +87,7 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     """Folds of windows of tensors, around and between whose elements lie those that folds start from."""
     count = node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
-    shape = node.static_shape()
+    shape = _result_shape(node, values, initial)
     starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
     if 0 in shape:
         return starts
@@ -115,6 +118,12 @@ def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
     nothing = node.number(neutral_number(kind, element_of(number)), number)
     (number,), windows, _ = _prepared(node, [number], [nothing])
     return node.cast(folded_by(node, number, windows, kind), element_of(value))
+
+
+def _result_shape(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[int, ...]:
+    """The shape of the results: what the program says, or else the number of windows."""
+    is_known = min(node.declared().get_shape(), default=0) >= 0
+    return node.static_shape(like=() if is_known else _prepared(node, values, initial)[1].count)
 
 
 def _prepared(
