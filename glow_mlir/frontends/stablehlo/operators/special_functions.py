@@ -123,9 +123,9 @@ def zeta_formula(s: Tensor, q: Tensor) -> Tensor:
         term = term / (far * far)
     is_whole, is_even = equal(floor(q), q), equal(floor(s * 0.5), s * 0.5)
     is_pole = (q <= 0.0) & is_whole
-    total = where(is_pole, where(is_even & equal(floor(s), s), math.inf, math.nan), total)
+    total = where(is_pole & is_even & equal(floor(s), s), math.inf, where(is_pole, math.nan, total))
     total = where((q < 0.0) & not_equal(q, floor(q)) & not_equal(s, floor(s)), math.nan, total)
-    total = where(equal(s, math.inf) & (q >= 1.0), where(equal(q, 1.0), 1.0, 0.0), total)
+    total = where(equal(s, math.inf) & (q > 1.0), 0.0, where(equal(s, math.inf) & equal(q, 1.0), 1.0, total))
     return where(equal(s, 1.0), math.inf, where(s < 1.0, math.nan, total))
 
 
