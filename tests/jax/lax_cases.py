@@ -147,7 +147,12 @@ def moved() -> Iterator[Given]:
         )
         yield case("dynamic_slice", "", dtype, lambda x: dynamic(x, jnp.int32(-1), jnp.int32(9)), (5, 4))
         yield case(
-            "dynamic_update", "", dtype, lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int8(7), jnp.int8(1))), (5, 4), (2, 3)
+            "dynamic_update",
+            "",
+            dtype,
+            lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int8(7), jnp.int8(1))),
+            (5, 4),
+            (2, 3),
         )
         yield (
             case("clamp", "", dtype, lambda x, y, z: lax.clamp(x, y, z), (), (4, 5), ())
