@@ -5,7 +5,7 @@ The cases are JAX's: `lax_test_util.lax_ops`, a table of elementwise operators, 
 and `test_harnesses`, one to a thousand cases for each primitive; both are part of the package `jax`. `lax_cases` adds
 what these leave out. Run it by
 
-    python tests/jax/lax_sweep.py [--only NAME …] [--each 24] [--all]
+    python tests/support/lax_sweep.py [--only NAME …] [--each 24] [--all]
 
 It prints a line for each case that fails, and a table: passed, refused (in one line that names the reason), wrong
 (another result than `jax.jit` on a CPU) and crashed (any other exception).
@@ -101,8 +101,15 @@ def of_harnesses() -> Iterator[Case]:
             yield Case(harness.group_name, harness.fullname, name, function, made)
 
 
+def all_cases() -> list[Case]:
+    """The cases of JAX, and those that it leaves out."""
+    from lax_cases import own_cases
+
+    return [*of_table(), *of_harnesses(), *(Case(*given) for given in own_cases())]
+
+
 def of_lower(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose result has nothing but its lower triangle, as the other one of Cholesky's factor is undefined."""
+    """A function with 0 in the upper triangle of its result, which is undefined in Cholesky's factor."""
     return lambda *arguments: jax.numpy.tril(function(*arguments))
 
 
@@ -222,8 +229,6 @@ def table(counts: dict[str, collections.Counter[str]]) -> str:
 
 def main() -> None:
     """Run the cases."""
-    from lax_cases import own_cases
-
     parser = argparse.ArgumentParser(description="Compare from_jax with JAX over the operators of jax.lax.")
     parser.add_argument("--only", nargs="*", default=(), help="groups of cases, or parts of the names of cases")
     parser.add_argument("--each", type=int, default=24, help="cases of each operator (default: 24)")
@@ -233,7 +238,7 @@ def main() -> None:
     parser.add_argument("--reverse", action="store_true", help="begin with what is last otherwise")
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    cases = [*of_table(), *of_harnesses(), *(Case(*given) for given in own_cases())]
+    cases = all_cases()
     if options.only:
         cases = [case for case in cases if any(word == case.group or word in case.name for word in options.only)]
     cases = sampled(cases, 10**9 if options.all else options.each)
