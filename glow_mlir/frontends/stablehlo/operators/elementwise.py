@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from xdsl.dialects.builtin import ComplexType, IntegerType
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_narrow_integer, is_unsigned
 from glow_mlir.dialects.expressions import Tensor, equal, floor, maximum, where
 from glow_mlir.dialects.glow_high.activations import GeluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -47,9 +47,10 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
     ReciprocalOp,
     SignOp,
 )
+from glow_mlir.dialects.quant import integer_bounds
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.stablehlo.activations import gelu_operand
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_floats, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
@@ -270,6 +271,12 @@ def convert(node: StablehloNode) -> Value:
     if isinstance(element, ComplexType):
         real = node.cast(value, element.element_type)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
+    if is_narrow_integer(element) and of_floats(value):
+        # A conversion to a few bits wraps; one to a byte saturates.
+        low, high = integer_bounds(element)  # pyright: ignore
+        wide = node.cast(value, unsigned(element) if is_unsigned(element) else IntegerType(8))
+        limited = node.emit(MinOp, node.emit(MaxOp, wide, node.splat(low, wide)), node.splat(high, wide))
+        return node.cast(limited, element)
     return value if element_of(value) == element else node.emit(CastOp, value, to=element, saturate=False)
 
 

@@ -27,7 +27,7 @@ def gather(node: StablehloNode) -> SSAValue:
 
 @stablehlo_operator("dynamic_gather", moves=True)
 def dynamic_gather(node: StablehloNode) -> SSAValue:
-    """The same with sizes of slices that are an operand, whose value the program says."""
+    """Slices of a tensor at starts that are clamped, of sizes that are an operand whose value the program says."""
     return gathered(node, node.required_integers(node.input(2), "the sizes of slices"))
 
 

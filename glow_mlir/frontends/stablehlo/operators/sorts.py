@@ -126,7 +126,7 @@ def sorted_by_network(node: StablehloNode, values: Sequence[Value], axis: int) -
     order = [axis, *order]
     lines = [_padded(node, transposed(node, value, order), width - length) for value in parts]
     column = (width, *[1] * (len(shape) - 1))
-    places = node.constant(np.arange(width).reshape(column))
+    positions = node.constant(np.arange(width).reshape(column))
     stages = [(1 << size, 1 << bit) for size in range(1, width.bit_length()) for bit in reversed(range(size))]
     blocks, bits = (node.constant(np.array(item, np.int64)) for item in zip(*stages, strict=True))
     numbers = node.constant(np.ascontiguousarray(np.broadcast_to(np.arange(width).reshape(column), shape_of(lines[0]))))
@@ -134,12 +134,12 @@ def sorted_by_network(node: StablehloNode, values: Sequence[Value], axis: int) -
     with node.builder.inside(body.block):
         block, bit = body.rows
         own = body.carried
-        partners = node.reshaped(node.emit(BitwiseXorOp, places, bit), (width,))
+        partners = node.reshaped(node.emit(BitwiseXorOp, positions, bit), (width,))
         theirs = [node.emit(GatherOp, value, partners, axis=0) for value in own]
         before = _goes_before(node, values, own, theirs, length)
         zero = node.splat(0, i64)
-        is_first = node.emit(EqualOp, node.emit(BitwiseAndOp, places, bit), zero)
-        ascends = node.emit(EqualOp, node.emit(BitwiseAndOp, places, block), zero)
+        is_first = node.emit(EqualOp, node.emit(BitwiseAndOp, positions, bit), zero)
+        ascends = node.emit(EqualOp, node.emit(BitwiseAndOp, positions, block), zero)
         wants_first = node.emit(NotOp, node.emit(XorOp, is_first, ascends))
         stays = node.emit(NotOp, node.emit(XorOp, before, wants_first))
         following = [node.emit(WhereOp, stays, *pair) for pair in zip(own, theirs, strict=True)]

@@ -84,7 +84,7 @@ class Windows:
 
 @stablehlo_operator("reduce_window")
 def reduce_window(node: StablehloNode) -> Sequence[Value]:
-    """Folds of windows of tensors, around and between whose elements lie those that folds start from."""
+    """Folds of windows of tensors; neither padding nor holes between elements count, as in XLA."""
     count = node.count // 2
     values, initial = ([node.value(number + first) for number in range(count)] for first in (0, count))
     shape = _result_shape(node, values, initial)
