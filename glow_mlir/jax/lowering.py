@@ -89,7 +89,11 @@ def _result_type(info: Any) -> Any:
     if not jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key):
         return info.dtype
     found: list[str] = []
-    jax.eval_shape(lambda key: found.append(str(jax.random.key_impl(key))), jax.ShapeDtypeStruct((), info.dtype))
+
+    def told(key: Any) -> None:
+        found.append(str(jax.random.key_impl(key)))
+
+    jax.eval_shape(told, jax.ShapeDtypeStruct((), info.dtype))
     return found[0]
 
 
