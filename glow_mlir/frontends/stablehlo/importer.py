@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from importlib import import_module
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    ComplexType,
     DenseResourceAttr,
     DictionaryAttr,
     ModuleOp,
     NameLoc,
+    NoneAttr,
     StringAttr,
     TensorType,
 )
@@ -33,6 +34,7 @@ from glow_mlir.frontends.stablehlo.node import (
     UnfinishedError,
     Value,
     of_parts,
+    part_type,
     parts_of_array,
 )
 from glow_mlir.support.dataclass import dataclass
@@ -160,13 +162,13 @@ def border(name: str, type_: Attribute, shape: Sizes | None = None) -> list[tupl
 
     Raises `UnsupportedError` for a type that no tensor has.
     """
-    element = type_.element_type if isinstance(type_, TensorType) else None
-    is_complex = isinstance(element, ComplexType)
-    part = element.element_type if is_complex else element
-    if not isinstance(type_, TensorType) or part not in NUMPY_NAMES:
+    element = cast("Attribute", type_.element_type) if isinstance(type_, TensorType) else NoneAttr()
+    part = part_type(element)
+    stored = element if part is None else part
+    if not isinstance(type_, TensorType) or stored not in NUMPY_NAMES:
         raise UnsupportedError(f"'{name}' of type {type_} is not supported")
-    names = [f"{name}.{part}" for part in PARTS] if is_complex else [name]
-    return [(each, tensor(tuple(type_.get_shape()) if shape is None else shape, part)) for each in names]
+    names = [name] if part is None else [f"{name}.{part}" for part in PARTS]
+    return [(each, tensor(tuple(type_.get_shape()) if shape is None else shape, stored)) for each in names]
 
 
 def _arguments(function: FuncOp, names: Sequence[str], builder: ModuleBuilder, given: Given) -> list[Value]:
@@ -203,8 +205,8 @@ def input_names(function: FuncOp) -> list[str]:
     """The names of arguments: those of their locations, or else `arg0` and so on; each is unique."""
     found: list[str] = []
     for number, argument in enumerate(function.body.block.args):
-        location = argument.location if hasattr(argument, "location") else None  # pyright: ignore
-        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"  # pyright: ignore
+        location = argument.location if hasattr(argument, "location") else None
+        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"
         found.append(wish if wish not in found else f"{wish}_{number}")
     return found
 

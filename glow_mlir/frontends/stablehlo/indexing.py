@@ -21,11 +21,12 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     MulOp,
 )
 from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes, product_of
 
 _MAX_I32 = (1 << 31) - 1
 
@@ -84,9 +85,9 @@ class Indexing:
         return [axis for axis, size in enumerate(self.shape) if self.sizes[axis] != size or axis in self.batching]
 
     @property
-    def count(self) -> int:
+    def count(self) -> Size:
         """The number of slices."""
-        return math.prod(self.batch)
+        return product_of(self.batch)
 
     def limit(self, axis: int) -> int:
         """The last start of a slice along an axis."""
@@ -123,7 +124,7 @@ class Indexing:
                 offset = offset + self._along(len(self.batch) + inner.index(axis), self.sizes[axis], rank) * step
             if axis in self.batching:
                 dimension = self.batching[axis]
-                offset = offset + self._along(dimension, self.batch[dimension], rank) * step
+                offset = offset + self._along(dimension, *static((self.batch[dimension],)), rank) * step
             elif axis in starts:
                 start = node.cast(node.reshaped(starts[axis], (*self.batch, *[1] * len(inner))), element)
                 scaled = start if step == 1 else node.emit(MulOp, start, node.splat(step, start))
@@ -131,7 +132,7 @@ class Indexing:
         dtype = np.int64 if wide else np.int32
         shape = (*self.batch, *(self.sizes[axis] for axis in inner))
         if total is None:
-            return node.constant(np.ascontiguousarray(np.broadcast_to(np.asarray(offset, dtype), shape)))
+            return node.constant(np.ascontiguousarray(np.broadcast_to(np.asarray(offset, dtype), static(shape))))
         return total if isinstance(offset, int) else node.emit(AddOp, total, node.constant(offset.astype(dtype)))
 
     @staticmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -46,9 +46,14 @@ Value = SSAValue | ComplexValue
 """What a value of StableHLO is in `glow_high`."""
 
 
+def part_type(element: Attribute) -> Attribute | None:
+    """The type of both parts of complex numbers; `None` for other elements."""
+    return cast("Attribute", element.element_type) if isinstance(element, ComplexType) else None
+
+
 def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
     """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
-    return [array.real.copy(), array.imag.copy()] if array.dtype.kind == "c" else [array]
+    return [np.real(array).copy(), np.imag(array).copy()] if array.dtype.kind == "c" else [array]
 
 
 def of_parts(parts: Sequence[SSAValue]) -> Value:
@@ -270,7 +275,7 @@ class StablehloNode(NodeBuilder):
         found = self.properties.get("padding")
         if found is None:
             return [(0, 0)] * rank
-        numbers = list(found.get_values())  # pyright: ignore
+        numbers = cast("list[int]", list(found.get_values()))  # pyright: ignore
         if len(numbers) == 1:
             numbers *= 2 * rank
         return [(int(low), int(high)) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
@@ -282,12 +287,13 @@ class StablehloNode(NodeBuilder):
         found = self.op.results[position].type
         if not isinstance(found, TensorType):
             raise self.unsupported(f"a result of type {found} is not supported")
-        return found
+        return cast("TensorType[Attribute]", found)
 
     def element(self, position: int = 0) -> Attribute:
         """The element type of a result; where parts of complex numbers take the place of operands, that of a part."""
         found = self.declared(position).element_type
-        return found.element_type if isinstance(found, ComplexType) and self._parts is not None else found
+        part = part_type(found)
+        return found if part is None or self._parts is None else part
 
     def is_complex(self, position: int = 0) -> bool:
         """Whether a result is of complex numbers."""

@@ -32,5 +32,5 @@ def solve_triangular(
     right = node.expanded(right)
     if left:
         return triangular_solution(node, [matrix], [right], upper, unitriangular)[0]
-    turned = ([transposed_matrices(node, value)] for value in (matrix, right))
-    return transposed_matrices(node, triangular_solution(node, *turned, not upper, unitriangular)[0])
+    matrix, right = (transposed_matrices(node, value) for value in (matrix, right))
+    return transposed_matrices(node, triangular_solution(node, [matrix], [right], not upper, unitriangular)[0])

@@ -16,7 +16,8 @@ MESSAGE = (
 )
 """The message of the check that JAX writes at the front of a program."""
 
-TEXT = """func.func @main(%x: tensor<?x4xf32>, %w: tensor<4x3xf32>, %y: tensor<?xf32>) -> (tensor<?x3xf32>, tensor<?x4xi32>) {
+TEXT = """func.func @main(%x: tensor<?x4xf32>, %w: tensor<4x3xf32>, %y: tensor<?xf32>)
+ -> (tensor<?x3xf32>, tensor<?x4xi32>) {
 %b = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x4xf32>) -> tensor<i32>
 %one = stablehlo.constant dense<1> : tensor<i32>
 %fits = stablehlo.compare GE, %b, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -37,8 +38,8 @@ return %s, %i : tensor<?x3xf32>, tensor<?x4xi32>
 
 def model(has_names: bool = True) -> StablehloModel:
     """A program of a product, whose check names its dimensions."""
-    check = f"""stablehlo.custom_call @shape_assertion(%fits, %b) {{has_side_effect = true, error_message = "{MESSAGE}"}}
- : (tensor<i1>, tensor<i32>) -> ()"""
+    check = f"""stablehlo.custom_call @shape_assertion(%fits, %b)
+ {{has_side_effect = true, error_message = "{MESSAGE}"}} : (tensor<i1>, tensor<i32>) -> ()"""
     return StablehloModel(TEXT.replace("CHECK", check if has_names else "").encode())
 
 

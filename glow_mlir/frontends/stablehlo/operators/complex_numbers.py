@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.expressions import Tensor
@@ -17,7 +16,7 @@ from glow_mlir.dialects.stablehlo.attributes import FftTypeAttr
 from glow_mlir.frontends.builder import complex_formulas as formulas
 from glow_mlir.frontends.builder.complex_formulas import Pair
 from glow_mlir.frontends.builder.float_bits import angle, sign_bit
-from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, part_type, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 from glow_mlir.support.symbols import Sizes
 
@@ -122,7 +121,7 @@ def log_plus_one(node: StablehloNode) -> Value:
 @stablehlo_operator("power", of_complex=True)
 def power(node: StablehloNode) -> Value:
     """A power of a complex number."""
-    return of_pair(node, formulas.power(pair_of(node, 0), pair_of(node, 1), _angle(node)))  # pyright: ignore
+    return of_pair(node, formulas.power(pair_of(node, 0), pair_of(node, 1), _angle(node)))
 
 
 def _root(node: StablehloNode) -> Pair:
@@ -192,8 +191,8 @@ def convert(node: StablehloNode) -> Value:
     """The same numbers with parts of another type; the real part for a type of real numbers."""
     element = node.element()
     real, imaginary = parts_of(node.value(0))
-    if isinstance(element, ComplexType):
-        return node.complex(*(node.cast(part, element.element_type) for part in (real, imaginary)))
+    if (wanted := part_type(element)) is not None:
+        return node.complex(*(node.cast(part, wanted) for part in (real, imaginary)))
     return node.cast(real, element)
 
 

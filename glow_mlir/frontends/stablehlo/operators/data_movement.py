@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import ComplexType, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import dense_array
@@ -15,7 +15,14 @@ from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicU
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.indexing import whole_number
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_parts, parts_of_array, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import (
+    StablehloNode,
+    Value,
+    of_parts,
+    part_type,
+    parts_of_array,
+    stablehlo_operator,
+)
 from glow_mlir.support.symbols import Sizes
 
 
@@ -28,8 +35,8 @@ def constant(node: StablehloNode) -> Value:
     value = node.properties["value"]
     assert isinstance(value, DenseIntOrFPElementsAttr)
     element = node.element()
-    if isinstance(element, ComplexType):
-        pairs = np.array(list(value.get_values()), numpy_dtype(element.element_type))
+    if (part := part_type(element)) is not None:
+        pairs = np.array(list(value.get_values()), numpy_dtype(part))
         parts = pairs.reshape(-1, 2).T.reshape(2, *node.static_shape())
         return node.complex(*map(node.constant, parts))
     array = dense_array(value, node.declared())
@@ -41,8 +48,8 @@ def constant(node: StablehloNode) -> Value:
 @stablehlo_operator("iota")
 def iota(node: StablehloNode) -> Value:
     """The positions along a dimension."""
-    if isinstance(element := node.element(), ComplexType):
-        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element.element_type)
+    if (element := part_type(node.element())) is not None:
+        real = counted(node, node.static_shape(), node.integer("iota_dimension"), element)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     return counted(node, node.static_shape(), node.integer("iota_dimension"))
 
@@ -55,7 +62,7 @@ def counted(node: StablehloNode, shape: Sequence[int], dimension: int, element: 
     """
     count = np.arange(shape[dimension]).astype(numpy_dtype(node.element() if element is None else element))
     one = node.constant(count.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))]))
-    return expanded(node, one, shape)
+    return expanded(node, one, tuple(shape))
 
 
 def expanded(node: StablehloNode, value: SSAValue, shape: Sizes) -> SSAValue:

@@ -132,7 +132,7 @@ def _part(
     if step == 1 and size == sizes_of(value)[axis]:
         return value
     if step == 1 and size is not None:
-        return node.emit(DynamicSliceOp, value, scalar(node, start), axis=axis, size=size)
+        return node.emit(DynamicSliceOp, value, scalar(node, start), axis=axis, size=size)  # pyright: ignore
     return computed_part(node, value, axis, start, end, step)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xdsl.dialects.builtin import ComplexType, IntegerType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_narrow_integer, is_unsigned
@@ -50,7 +50,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import (
 from glow_mlir.dialects.quant import integer_bounds
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.stablehlo.activations import gelu_operand
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_floats, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, of_floats, part_type, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
 FUNCTIONS: Mapping[str, type[HighOp]] = {
@@ -268,8 +268,8 @@ def convert(node: StablehloNode) -> Value:
     Numbers beyond a float type are infinite, or NaN if it has no infinity.
     """
     value, element = node.input(), node.element()
-    if isinstance(element, ComplexType):
-        real = node.cast(value, element.element_type)
+    if (part := part_type(element)) is not None:
+        real = node.cast(value, part)
         return node.complex(real, expanded(node, node.splat(0, real), sizes_of(real)))
     if is_narrow_integer(element) and of_floats(value):
         # A conversion to a few bits wraps; one to a byte saturates.

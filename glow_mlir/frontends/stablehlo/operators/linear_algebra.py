@@ -68,8 +68,8 @@ def solved(
 def triangular_solve(node: StablehloNode) -> Value:
     """A system of equations with a triangular matrix."""
     kind = node.properties["transpose_a"].data  # pyright: ignore
-    flags = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
-    return solved(node, *flags, turned=kind == "TRANSPOSE", is_adjoint=kind == "ADJOINT")
+    on_left, lower, is_unit = (bool(node.integer(name)) for name in ("left_side", "lower", "unit_diagonal"))
+    return solved(node, on_left, lower, is_unit, turned=kind == "TRANSPOSE", is_adjoint=kind == "ADJOINT")
 
 
 def factored(node: StablehloNode, lower: bool) -> tuple[Value, SSAValue]:

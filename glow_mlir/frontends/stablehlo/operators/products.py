@@ -34,7 +34,8 @@ def dot_general(node: StablehloNode) -> SSAValue:
     record = node.properties["dot_dimension_numbers"]
     assert isinstance(record, RecordAttr)
     names = ("lhs_batching", "rhs_batching", "lhs_contracting", "rhs_contracting")
-    return contracted(node, *node.inputs(), *(record.integers(f"{name}_dimensions") for name in names))
+    left_batch, right_batch, left_summed, right_summed = (record.integers(f"{name}_dimensions") for name in names)
+    return contracted(node, node.input(0), node.input(1), left_batch, right_batch, left_summed, right_summed)
 
 
 @stablehlo_operator("einsum", "unary_einsum")
@@ -94,7 +95,7 @@ def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
 
 
 def _count(sizes: Sequence[Size]) -> Size:
-    return math.prod(sizes)  # pyright: ignore
+    return math.prod(sizes)
 
 
 # ---- Convolutions

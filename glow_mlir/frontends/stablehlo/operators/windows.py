@@ -123,7 +123,7 @@ def _by_operator(node: StablehloNode, value: SSAValue, kind: str) -> SSAValue:
 def _result_shape(node: StablehloNode, values: Sequence[Value], initial: Sequence[Value]) -> tuple[int, ...]:
     """The shape of the results: what the program says, or else the number of windows."""
     is_known = min(node.declared().get_shape(), default=0) >= 0
-    return node.static_shape(like=() if is_known else _prepared(node, values, initial)[1].count)
+    return node.static_shape(like=() if is_known else _prepared(node, leaves(values), leaves(initial))[1].count)
 
 
 def _prepared(
