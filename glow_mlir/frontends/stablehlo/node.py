@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.formulas import Formulas
@@ -54,6 +54,11 @@ def part_type(element: Attribute) -> Attribute | None:
 def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
     """The arrays that an array is at the border of a program: itself, or both parts of complex numbers."""
     return [np.real(array).copy(), np.imag(array).copy()] if array.dtype.kind == "c" else [array]
+
+
+def parts_of(value: Value) -> list[SSAValue]:
+    """The tensor that a value is, or both parts of complex numbers."""
+    return [value.real, value.imaginary] if isinstance(value, ComplexValue) else [value]
 
 
 def of_parts(parts: Sequence[SSAValue]) -> Value:
@@ -319,12 +324,19 @@ class StablehloNode(NodeBuilder):
         return self.program.run(self.op.regions[position].block, arguments)
 
     def mapped(self, position: int, arguments: Sequence[Value]) -> list[Value]:
-        """Emit the operators of a region of scalars for tensors of one shape, element by element."""
+        """Emit the operators of a region of scalars for tensors of one shape, element by element, and scalars."""
         around, self.program.is_vectorized = self.program.is_vectorized, True
         try:
-            return self.region(position, arguments)
+            found = self.region(position, arguments)
         finally:
             self.program.is_vectorized = around
+        shape = max((sizes_of(parts_of(value)[0]) for value in arguments), key=len, default=())
+        # A result that depends on no argument is a scalar.
+        return [of_parts([self._repeated(part, shape) for part in parts_of(value)]) for value in found]
+
+    def _repeated(self, value: SSAValue, shape: Sizes) -> SSAValue:
+        """A value in a shape, if it is a scalar."""
+        return value if sizes_of(value) or not shape else self.emit(ExpandOp, value, shape=shape)
 
     # Values
 

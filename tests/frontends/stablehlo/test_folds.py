@@ -84,6 +84,19 @@ def test_reductions_of_truth_values(word: str) -> None:
         check(body, [operand, start], [np.asarray(expected)])
 
 
+def test_regions_may_return_what_depends_on_no_element() -> None:
+    x, start = np.zeros((4, 3), np.float32), np.array(0, np.float32)
+    combined = region([x, x], "%c = stablehlo.constant dense<3.0> : tensor<f32>\nstablehlo.return %c : tensor<f32>")
+    expected = np.full(4, 3, np.float32)
+    types = signature_of([x, start], [expected])
+    check(
+        f'%r = "stablehlo.reduce"(%0, %1) <{{dimensions = array<i64: 1>}}> {combined} : {types}', [x, start], [expected]
+    )
+    expected = np.full((4, 1), 3, np.float32)
+    body = f'%r = "stablehlo.reduce_window"(%0, %1) <{{window_dimensions = array<i64: 1, 3>}}> {combined} : '
+    check(body + signature_of([x, start], [expected]), [x, start], [expected])
+
+
 def test_map_of_several_tensors() -> None:
     x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
     combined = "%c = stablehlo.subtract %a, %b : tensor<f32>\nstablehlo.return %c : tensor<f32>"

@@ -12,7 +12,14 @@ from glow_mlir.dialects.glow_high.elementwise_binary import LessOp
 from glow_mlir.dialects.glow_high.loop import Trips
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.loops import Body
-from glow_mlir.frontends.stablehlo.node import MAX_CALLS, ComplexValue, StablehloNode, Value, stablehlo_operator
+from glow_mlir.frontends.stablehlo.node import (
+    MAX_CALLS,
+    ComplexValue,
+    StablehloNode,
+    Value,
+    parts_of,
+    stablehlo_operator,
+)
 
 
 @stablehlo_operator("func.call")
@@ -50,10 +57,7 @@ def optimization_barrier(node: StablehloNode) -> Sequence[Value]:
 
 def leaves(values: Sequence[Value]) -> list[SSAValue]:
     """Values with the parts of complex numbers one after the other."""
-    found: list[SSAValue] = []
-    for value in values:
-        found += [value.real, value.imaginary] if isinstance(value, ComplexValue) else [value]
-    return found
+    return [part for value in values for part in parts_of(value)]
 
 
 def rebuilt(like: Sequence[Value], parts: Sequence[SSAValue]) -> list[Value]:
