@@ -90,10 +90,10 @@ def _result_type(info: Any) -> Any:
         return info.dtype
     found: list[str] = []
 
-    def told(key: Any) -> None:
+    def note(key: Any) -> None:
         found.append(str(jax.random.key_impl(key)))
 
-    jax.eval_shape(told, jax.ShapeDtypeStruct((), info.dtype))
+    jax.eval_shape(note, jax.ShapeDtypeStruct((), info.dtype))
     return found[0]
 
 

@@ -165,6 +165,10 @@ def moved() -> Iterator[Given]:
             if dtype != np.bool_
             else case("tie_in", "", dtype, lax.optimization_barrier, (3,))
         )
+
+
+def ordered() -> Iterator[Given]:
+    """Operators that put elements in order, or find the largest."""
     for dtype in REAL:
         yield case(
             "sort",
@@ -275,5 +279,5 @@ def own_cases() -> Iterator[Given]:
     """All cases."""
     from lax_programs import programs
 
-    for family in (products, convolutions, moved, converted, folds, programs):
+    for family in (products, convolutions, moved, ordered, converted, folds, programs):
         yield from family()

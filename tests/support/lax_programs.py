@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -15,190 +15,88 @@ from jax._src import test_util as jtu
 from lax_cases import COMPLEX, FLOATS, INTEGERS, Given, case
 
 
+Cases = Mapping[str, tuple[Callable[..., Any], tuple[int, ...]]]
+"""Name → a function of one array, and its shape."""
+
+LOOPS: Cases = {
+    "fori": (lambda x: lax.fori_loop(0, 5, lambda i, c: c + x * jnp.asarray(i, x.dtype), x), (3,)),
+    "fori, dynamic trips": (
+        lambda x: lax.fori_loop(0, jnp.abs(x).sum().real.astype(np.int32), lambda _, c: c + x, x),
+        (3,),
+    ),
+    "while": (lambda x: lax.while_loop(lambda c: c[0] < 7, lambda c: (c[0] + 2, c[1] + x), (0, x)), (3,)),
+    "while on data": (lambda x: lax.while_loop(lambda c: jnp.abs(c).max() < 50, lambda c: c * 2 + 1, x), (3,)),
+    "nested while": (lambda x: nested(x), (3,)),
+    "cond": (lambda x: lax.cond(x.sum().real > 0, lambda v: v * 2, lambda v: v - 1, x), (3,)),
+    "cond of trees": (
+        lambda x: lax.cond(x[0].real > 0, lambda v: {"a": v[0], "b": v[1:]}, lambda v: {"a": v[1], "b": v[:2]}, x),
+        (3,),
+    ),
+    "scan": (lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x), (6, 2)),
+    "scan, reversed": (lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x, reverse=True), (6, 2)),
+    "scan, unrolled": (lambda x: lax.scan(lambda c, v: (c + v, (c, v)), x[0], x, unroll=4), (6, 2)),
+    "scan without inputs": (lambda x: lax.scan(lambda c, _: (c + x, c.sum()), x, None, length=4), (3,)),
+    "scan in scan": (
+        lambda x: lax.scan(lambda c, v: lax.scan(lambda d, w: (d + w, d - w), c, v), x[0, 0], x),
+        (3, 4),
+    ),
+    "scan of cond": (
+        lambda x: lax.scan(lambda c, v: (lax.cond(v.real > 0, lambda a: a + v, lambda a: a - v, c), c), x[0], x),
+        (6,),
+    ),
+    "empty scan": (lambda x: lax.scan(lambda c, v: (c + v, c), x.sum(0), x), (0, 2)),
+    "map": (lambda x: lax.map(lambda v: v * v + 1, x), (5, 2)),
+    "map in batches": (lambda x: lax.map(lambda v: v * v + 1, x, batch_size=2), (5, 2)),
+    "associative scan": (
+        lambda x: (lax.associative_scan(jnp.add, x), lax.associative_scan(jnp.multiply, x, reverse=True)),
+        (7, 2),
+    ),
+    "vmap of while": (
+        jax.vmap(lambda x: lax.while_loop(lambda c: jnp.abs(c) < 20, lambda c: c * 2 + 1, x)),
+        (4,),
+    ),
+    "vmap of cond": (jax.vmap(lambda x: lax.cond(x.real > 0, lambda v: v * 3, lambda v: v - 1, x)), (4,)),
+    "vmap of fori": (
+        jax.vmap(lambda x: lax.fori_loop(0, jnp.abs(x).astype(np.int32), lambda _, c: c + 2, x)),
+        (4,),
+    ),
+}
+"""Loops and branches."""
+
+DERIVATIVES: Cases = {
+    "gradient of scan": (
+        jax.grad(lambda x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), x[0], x)[0].sum()),
+        (5, 3),
+    ),
+    "gradient of cond": (jax.grad(lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x).sum()), (3,)),
+    "gradient of fori": (jax.grad(lambda x: lax.fori_loop(0, 4, lambda _, c: c * jnp.cos(x), x).sum()), (3,)),
+    "jvp of while": (
+        lambda x: jax.jvp(
+            lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * v), (0, v))[1], (x,), (x + 1,)
+        ),
+        (3,),
+    ),
+    "root": (
+        lambda x: lax.custom_root(
+            lambda y: y**3 - abs(x) - 1, jnp.ones_like(x), newton, lambda g, y: y / g(jnp.ones_like(y))
+        ),
+        (),
+    ),
+    "remat": (jax.grad(lambda x: jax.checkpoint(lambda v: jnp.sin(jnp.sin(v)))(x).sum()), (3,)),
+}
+"""Derivatives of loops and branches."""
+
+
 def loops() -> Iterator[Given]:
     """Control flow, and derivatives of it."""
     for dtype in (np.float32, np.float64, np.int32, jnp.bfloat16, np.complex64):
-        yield case(
-            "control_flow",
-            "fori",
-            dtype,
-            lambda x: lax.fori_loop(0, 5, lambda i, c: c + x * jnp.asarray(i, x.dtype), x),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "fori, dynamic trips",
-            dtype,
-            lambda x: lax.fori_loop(0, jnp.abs(x).sum().real.astype(np.int32), lambda i, c: c + x, x),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "while",
-            dtype,
-            lambda x: lax.while_loop(lambda c: c[0] < 7, lambda c: (c[0] + 2, c[1] + x), (0, x)),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "while on data",
-            dtype,
-            lambda x: lax.while_loop(lambda c: jnp.abs(c).max() < 50, lambda c: c * 2 + 1, x),
-            (3,),
-        )
-        yield case("control_flow", "nested while", dtype, nested, (3,))
-        yield case(
-            "control_flow",
-            "cond",
-            dtype,
-            lambda x: lax.cond(x.sum().real > 0, lambda v: v * 2, lambda v: v - 1, x),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "cond of trees",
-            dtype,
-            lambda x: lax.cond(
-                x[0].real > 0, lambda v: {"a": v[0], "b": (v[1:],)}, lambda v: {"a": v[1], "b": (v[:2],)}, x
-            ),
-            (3,),
-        )
+        for name, (function, shape) in LOOPS.items():
+            yield case("control_flow", name, dtype, function, shape)
         for index in (-1, 0, 1, 5):
             yield case("control_flow", f"switch {index}", dtype, functools.partial(switched, index), (3,))
-        yield case("control_flow", "scan", dtype, lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x), (6, 2))
-        yield case(
-            "control_flow",
-            "scan, reversed",
-            dtype,
-            lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x, reverse=True),
-            (6, 2),
-        )
-        yield case(
-            "control_flow",
-            "scan, unrolled",
-            dtype,
-            lambda x: lax.scan(lambda c, v: (c + v, (c, v)), x[0], x, unroll=4),
-            (6, 2),
-        )
-        yield case(
-            "control_flow",
-            "scan without inputs",
-            dtype,
-            lambda x: lax.scan(lambda c, _: (c + x, c.sum()), x, None, length=4),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "scan in scan",
-            dtype,
-            lambda x: lax.scan(lambda c, v: lax.scan(lambda d, w: (d + w, d - w), c, v), x[0, 0], x),
-            (3, 4),
-        )
-        yield case(
-            "control_flow",
-            "scan of cond",
-            dtype,
-            lambda x: lax.scan(lambda c, v: (lax.cond(v.real > 0, lambda a: a + v, lambda a: a - v, c), c), x[0], x),
-            (6,),
-        )
-        yield case(
-            "control_flow", "empty scan", dtype, lambda x: lax.scan(lambda c, v: (c + v, c), x.sum(0), x), (0, 2)
-        )
-        yield case("control_flow", "map", dtype, lambda x: lax.map(lambda v: v * v + 1, x), (5, 2))
-        yield case(
-            "control_flow", "map in batches", dtype, lambda x: lax.map(lambda v: v * v + 1, x, batch_size=2), (5, 2)
-        )
-        yield case(
-            "control_flow",
-            "associative scan",
-            dtype,
-            lambda x: (lax.associative_scan(jnp.add, x), lax.associative_scan(jnp.multiply, x, reverse=True)),
-            (7, 2),
-        )
-        yield case(
-            "control_flow",
-            "vmap of while",
-            dtype,
-            jax.vmap(lambda x: lax.while_loop(lambda c: jnp.abs(c) < 20, lambda c: c * 2 + 1, x)),
-            (4,),
-        )
-        yield case(
-            "control_flow",
-            "vmap of cond",
-            dtype,
-            jax.vmap(lambda x: lax.cond(x.real > 0, lambda v: v * 3, lambda v: v - 1, x)),
-            (4,),
-        )
-        yield case(
-            "control_flow",
-            "vmap of fori",
-            dtype,
-            jax.vmap(
-                lambda x: lax.fori_loop(
-                    0, jnp.abs(x).astype(np.int32) if not jnp.iscomplexobj(x) else 3, lambda i, c: c + 2, x
-                )
-            ),
-            (4,),
-        )
     for dtype in (np.float32, np.float64):
-        yield case(
-            "control_flow",
-            "gradient of scan",
-            dtype,
-            jax.grad(lambda x: lax.scan(lambda c, v: (jnp.sin(c) * v, c), x[0], x)[0].sum()),
-            (5, 3),
-        )
-        yield case(
-            "control_flow",
-            "gradient of cond",
-            dtype,
-            jax.grad(lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x).sum()),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "gradient of fori",
-            dtype,
-            jax.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: c * jnp.cos(x), x).sum()),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "jvp of while",
-            dtype,
-            lambda x, t: jax.jvp(
-                lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1], (x,), (t,)
-            ),
-            (3,),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "root",
-            dtype,
-            lambda x: lax.custom_root(
-                lambda y: y**3 - x, jnp.ones_like(x), newton, lambda g, y: y / g(jnp.ones_like(y))
-            ),
-            (),
-            make=jtu.rand_positive,
-        )
-        yield case(
-            "control_flow",
-            "linear solve",
-            dtype,
-            lambda a, b: lax.custom_linear_solve(
-                lambda v: a @ v + 9 * v, b, lambda mv, v: jnp.linalg.solve(a + 9 * jnp.eye(3, dtype=a.dtype), v)
-            ),
-            (3, 3),
-            (3,),
-        )
-        yield case(
-            "control_flow",
-            "remat",
-            dtype,
-            jax.grad(lambda x: jax.checkpoint(lambda v: jnp.sin(jnp.sin(v)))(x).sum()),
-            (3,),
-        )
+        for name, (function, shape) in DERIVATIVES.items():
+            yield case("control_flow", name, dtype, function, shape)
 
 
 def nested(x: Any) -> Any:
@@ -267,17 +165,19 @@ def matrices() -> Iterator[Given]:
             yield case("fft", f"{kind.__name__}", dtype, kind, (2, 3, 8))
 
 
+def keyed(group: str, text: str, dtype: Any, draw: Any) -> Given:
+    """A case that draws with a key."""
+    return (
+        group,
+        f"{group} {text} {np.dtype(dtype).name}",
+        np.dtype(dtype).name,
+        draw,
+        lambda _: [np.array([3, 9], np.uint32)],
+    )
+
+
 def randoms() -> Iterator[Given]:
     """Random numbers: of each generator, distribution and type."""
-
-    def keyed(group: str, text: str, dtype: Any, draw: Any) -> Given:
-        return (
-            group,
-            f"{group} {text} {np.dtype(dtype).name}",
-            np.dtype(dtype).name,
-            draw,
-            lambda _: [np.array([3, 9], np.uint32)],
-        )
 
     for algorithm in ("RNG_THREE_FRY", "RNG_PHILOX", "RNG_DEFAULT"):
         for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
@@ -397,6 +297,10 @@ def integers() -> Iterator[Given]:
         yield case(
             "integer_pow", f"to the {op}", dtype, lambda x, op=op: lax.integer_pow(x, op), (10,), make=jtu.rand_nonzero
         )
+
+
+def roundings() -> Iterator[Given]:
+    """Roundings, and awkward numbers."""
     for dtype, (exponent, mantissa) in itertools.product(FLOATS, [(5, 10), (8, 7), (4, 3), (8, 23), (2, 1), (11, 52)]):
         yield case(
             "reduce_precision",
@@ -461,5 +365,5 @@ def awkward(x: Any) -> Any:
 
 def programs() -> Iterator[Given]:
     """All cases of this module."""
-    for family in (loops, matrices, randoms, special, integers):
+    for family in (loops, matrices, randoms, special, integers, roundings):
         yield from family()

@@ -175,18 +175,18 @@ def power(x: Pair, y: Pair, angle: Tensor) -> Pair:
 
 def inverse_cosine(x: Pair) -> Pair:
     """acos x (Kahan, 1987); the sign of a part that is 0 does not count, as in XLA."""
-    (a, b), (c, d) = _roots_beside_one(x)
+    (a, b), (c, d) = _roots_around_one(x)
     return 2.0 * angle(a, c, a < 0.0, c < 0.0), asinh(c * b - d * a)
 
 
 def inverse_sine(x: Pair, signs: Pair) -> Pair:
     """asin x (Kahan, 1987); `signs` are the sign bits of both parts."""
-    (a, b), (c, d) = _roots_beside_one(x)
+    (a, b), (c, d) = _roots_around_one(x)
     width = a * c - b * d
     return angle(x[0], width, signs[0], width < 0.0), asinh(a * d - b * c)
 
 
-def _roots_beside_one(x: Pair) -> tuple[Pair, Pair]:
+def _roots_around_one(x: Pair) -> tuple[Pair, Pair]:
     """√(1 - x) and √(1 + x)."""
     return square_root((1.0 - x[0], -x[1]), x[1] >= 0.0), square_root((1.0 + x[0], x[1]), x[1] < 0.0)
 
