@@ -24,10 +24,13 @@ CHOSEN = (
     "conv bool (2, 3) (2, 3) 0D groups 1 1",
     "conv patches bool (2, 3, 5, 6)",
     "dot bool (7, 5) (5,) (([1], [0]), ([], []))",
+    "linalg complex64 (4, 4) cholesky",
+    "linalg complex64 (4, 4) lu",
+    "linalg complex64 (4, 4) (4, 3) triangular_solve True True True False",
     "special float32 (4, 5) (4, 5) zeta",
     "special float32 (4, 5) (4, 5) polygamma",
 )
-"""Cases of complex numbers, truth values and limits, which other tests leave out."""
+"""Cases of complex numbers and matrices, truth values and limits, which other tests leave out."""
 
 
 def failures(cases: Sequence[Any]) -> list[str]:
