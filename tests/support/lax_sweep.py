@@ -52,6 +52,8 @@ COMPUTED_IN_SUMS |= frozenset(
 )
 """Operators whose tests have wider tolerances than one operation on numbers has."""
 WIDE = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-11, "complex64": 1e-4, "complex128": 1e-11}
+LARGE_FACTORS = {np.float32: 2e-3, np.complex64: 2e-3}
+"""The tolerance for Cholesky's factors of matrices of 200 rows, which are not well conditioned."""
 ELEMENTWISE = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 5e-6, "float64": 1e-13}
 ELEMENTWISE |= {"complex64": 5e-6, "complex128": 1e-13}
 
@@ -98,7 +100,8 @@ def of_harnesses() -> Iterator[Case]:
 
             name = np.dtype(harness.dtype).name if harness.dtype is not None else ""
             function = of_lower(harness.dyn_fun) if harness.group_name == "cholesky" else harness.dyn_fun
-            yield Case(harness.group_name, harness.fullname, name, function, made)
+            tolerance = LARGE_FACTORS if harness.group_name == "cholesky" else None
+            yield Case(harness.group_name, harness.fullname, name, function, made, tolerance)
 
 
 def all_cases() -> list[Case]:
