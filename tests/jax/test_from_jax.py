@@ -160,3 +160,20 @@ def test_keras(jax: Any) -> None:
     check(jax, glow_mlir.from_keras(model, x, threads=1)(x), model(x), 1e-5)
     (given,) = glow_mlir.from_keras(model, threads=1).session.get_inputs()
     assert given.shape == [1, 16, 16, 3]
+
+
+def test_complex_numbers_and_keys_are_arguments_and_results(jax: Any) -> None:
+    x = (floats(3) + 1j * floats(3)).astype(np.complex64)
+    few, many = (np.arange(size) + 1j for size in (3, 200))
+
+    def function(x: Any, key: Any) -> Any:
+        constants = jax.numpy.asarray(few, np.complex64), jax.numpy.asarray(many, np.complex64)
+        return x * constants[0], constants[1] * x[0], jax.random.split(key)
+
+    key = jax.random.key(3)
+    ours = glow_mlir.from_jax(function, x, key, threads=1)(x, key)
+    theirs = jax.jit(function)(x, key)
+    for one, other in zip(ours[:2], theirs[:2], strict=True):
+        assert one.dtype == other.dtype
+        assert abs(one - other).max() <= 1e-5 * abs(other).max()
+    assert (ours[2] == theirs[2]).all()

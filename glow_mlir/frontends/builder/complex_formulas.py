@@ -6,6 +6,7 @@ import math
 
 from glow_mlir.dialects.expressions import (
     Tensor,
+    asinh,
     cos,
     cosh,
     equal,
@@ -23,6 +24,7 @@ from glow_mlir.dialects.expressions import (
     tanh,
     where,
 )
+from glow_mlir.frontends.builder.float_bits import angle
 
 Pair = tuple[Tensor, Tensor]
 """Real and imaginary part."""
@@ -169,6 +171,41 @@ def power(x: Pair, y: Pair, angle: Tensor) -> Pair:
     real = where(is_zero, where(is_one, 1.0, where(c > 0.0, a * 0.0, math.nan)), size * cos(turn))
     imaginary = where(is_zero, where(is_one | (c > 0.0), a * 0.0, math.nan), size * sin(turn))
     return where(is_one, 1.0, real), where(is_one, 0.0, imaginary)
+
+
+def inverse_cosine(x: Pair) -> Pair:
+    """acos x (Kahan, 1987); the sign of a part that is 0 does not count, as in XLA."""
+    (a, b), (c, d) = _roots_around_one(x)
+    return 2.0 * angle(a, c, a < 0.0, c < 0.0), asinh(c * b - d * a)
+
+
+def inverse_sine(x: Pair, signs: Pair) -> Pair:
+    """asin x (Kahan, 1987); `signs` are the sign bits of both parts."""
+    (a, b), (c, d) = _roots_around_one(x)
+    width = a * c - b * d
+    return angle(x[0], width, signs[0], width < 0.0), asinh(a * d - b * c)
+
+
+def _roots_around_one(x: Pair) -> tuple[Pair, Pair]:
+    """√(1 - x) and √(1 + x)."""
+    return square_root((1.0 - x[0], -x[1]), x[1] >= 0.0), square_root((1.0 + x[0], x[1]), x[1] < 0.0)
+
+
+def inverse_hyperbolic_cosine(x: Pair) -> Pair:
+    """acosh x (Kahan, 1987)."""
+    (a, b), (c, d) = (square_root((x[0] + shift, x[1]), x[1] < 0.0) for shift in (-1.0, 1.0))
+    return asinh(a * c + b * d), 2.0 * angle(b, c, b < 0.0, c < 0.0)
+
+
+def inverse_hyperbolic_tangent(x: Pair, signs: Pair) -> Pair:
+    """atanh x; `signs` are the sign bits of both parts."""
+    a, b = abs(x[0]), x[1]
+    size = 0.25 * log1p(4.0 * a / ((1.0 - a) * (1.0 - a) + b * b))
+    width = (1.0 - a) * (1.0 + a) - b * b
+    turn = 0.5 * angle(2.0 * b, width, signs[1], width < 0.0)
+    is_far = equal(a, math.inf) | equal(abs(b), math.inf)
+    size, turn = where(is_far, 0.0, size), where(is_far & signs[1], -math.pi / 2, where(is_far, math.pi / 2, turn))
+    return where(signs[0], -size, size), turn
 
 
 def are_equal(x: Pair, y: Pair) -> Tensor:

@@ -31,6 +31,6 @@ def solve_triangular(
     matrix = node.expanded(matrix, (*batch, *sizes_of(matrix)[-2:]))
     right = node.expanded(right)
     if left:
-        return triangular_solution(node, matrix, right, upper, unitriangular)
+        return triangular_solution(node, [matrix], [right], upper, unitriangular)[0]
     matrix, right = (transposed_matrices(node, value) for value in (matrix, right))
-    return transposed_matrices(node, triangular_solution(node, matrix, right, not upper, unitriangular))
+    return transposed_matrices(node, triangular_solution(node, [matrix], [right], not upper, unitriangular)[0])

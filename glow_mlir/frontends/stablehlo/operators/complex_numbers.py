@@ -44,6 +44,17 @@ TWO: Mapping[str, Callable[[Pair, Pair], Pair]] = {
 """Operation on two complex numbers → its formula."""
 
 
+INVERSE: Mapping[str, tuple[Callable[[Pair, Pair], Pair], bool]] = {
+    "chlo.acos": (lambda x, _: formulas.inverse_cosine(x), False),
+    "chlo.acosh": (lambda x, _: formulas.inverse_hyperbolic_cosine(x), False),
+    "chlo.asin": (formulas.inverse_sine, False),
+    "chlo.asinh": (formulas.inverse_sine, True),
+    "chlo.atan": (formulas.inverse_hyperbolic_tangent, True),
+    "chlo.atanh": (formulas.inverse_hyperbolic_tangent, False),
+}
+"""Operation → the formula of a complex number and its sign bits, and whether it is that of i·x, times -i."""
+
+
 def pair_of(node: StablehloNode, position: int) -> Pair:
     """An operand for formulas; a real one has imaginary parts of 0."""
     value = node.value(position)
@@ -68,6 +79,18 @@ def parts_of(value: Value) -> tuple[SSAValue, SSAValue]:
 def function(node: StablehloNode) -> Value:
     """A function of a complex number."""
     return of_pair(node, ONE[node.kind.removeprefix("stablehlo.")](pair_of(node, 0)))
+
+
+@stablehlo_operator(*INVERSE, of_complex=True)
+def inverse(node: StablehloNode) -> Value:
+    """The inverse of a trigonometric or hyperbolic function."""
+    formula, is_turned = INVERSE[node.kind]
+    x = pair_of(node, 0)
+    if is_turned:
+        x = -x[1], x[0]
+    signs = sign_bit(node.formulas, node.formulas.value(x[0])), sign_bit(node.formulas, node.formulas.value(x[1]))
+    real, imaginary = formula(x, signs)
+    return of_pair(node, (imaginary, -real) if is_turned else (real, imaginary))
 
 
 @stablehlo_operator(*TWO, of_complex=True)
@@ -171,6 +194,14 @@ def convert(node: StablehloNode) -> Value:
     if (wanted := part_type(element)) is not None:
         return node.complex(*(node.cast(part, wanted) for part in (real, imaginary)))
     return node.cast(real, element)
+
+
+@stablehlo_operator("bitcast_convert", of_complex=True)
+def bitcast_convert(node: StablehloNode) -> Value:
+    """The same complex numbers; their bits are no other numbers."""
+    if node.element() != node.op.operands[0].type.get_element_type():  # pyright: ignore
+        raise node.unsupported("of complex numbers to another type is not supported")
+    return node.value(0)
 
 
 @stablehlo_operator("complex")

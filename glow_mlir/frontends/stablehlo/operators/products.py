@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -75,8 +75,14 @@ def _product(node: StablehloNode, left: SSAValue, right: SSAValue) -> SSAValue:
 
 
 def _factor(node: StablehloNode, value: SSAValue, wanted: Attribute) -> SSAValue:
-    """An operand in the element type in which a product with the wanted result is computed."""
+    """
+    An operand in the element type in which a product with the wanted result is computed.
+
+    Sums of products of truth values are those of integers, of which all but 0 are true.
+    """
     element = element_of(value)
+    if is_bool(element):
+        return node.cast(value, i8 if is_bool(wanted) else wanted)
     if is_float(element):
         is_half = is_float(wanted) and byte_width(element) == 2 and (wanted == f32 or wanted == element)
         return value if is_half else node.cast(value, wanted)
@@ -94,6 +100,8 @@ def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
 def convolution(node: StablehloNode) -> SSAValue:
     """A convolution; holes between the elements of the images make it a transposed one."""
     images, kernels = node.inputs()
+    if 0 in (*sizes_of(images), *sizes_of(kernels), *node.declared().get_shape()):
+        return node.splat(0, node.element(), node.static_shape())
     numbers = node.properties["dimension_numbers"]
     assert isinstance(numbers, ConvAttr)
     images = transposed(node, images, _channels_last(numbers, 0))

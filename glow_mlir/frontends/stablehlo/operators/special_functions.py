@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, f32, f64
 from xdsl.ir import Attribute, SSAValue
@@ -91,7 +91,7 @@ def is_infinite(node: StablehloNode) -> SSAValue:
 def constant_like(node: StablehloNode) -> Value:
     """A tensor of the shape of another one, with equal elements."""
     found, shape = node.properties["value"], sizes_of(node.input())
-    numbers: Sequence[Attribute] = list(found.data) if isinstance(found, ArrayAttr) else [found]  # pyright: ignore
+    numbers = found.data if isinstance(found, ArrayAttr) else [found]
     parts = [
         expanded(node, node.splat(number.value.data, node.input()), shape)
         for number in numbers
@@ -123,9 +123,9 @@ def zeta_formula(s: Tensor, q: Tensor) -> Tensor:
         term = term / (far * far)
     is_whole, is_even = equal(floor(q), q), equal(floor(s * 0.5), s * 0.5)
     is_pole = (q <= 0.0) & is_whole
-    total = where(is_pole, where(is_even & equal(floor(s), s), s * 0.0 + math.inf, math.nan), total)
+    total = where(is_pole & is_even & equal(floor(s), s), math.inf, where(is_pole, math.nan, total))
     total = where((q < 0.0) & not_equal(q, floor(q)) & not_equal(s, floor(s)), math.nan, total)
-    total = where(equal(s, math.inf) & (q >= 1.0), where(equal(q, 1.0), 1.0, q * 0.0), total)
+    total = where(equal(s, math.inf) & (q > 1.0), 0.0, where(equal(s, math.inf) & equal(q, 1.0), 1.0, total))
     return where(equal(s, 1.0), math.inf, where(s < 1.0, math.nan, total))
 
 
