@@ -26,10 +26,10 @@ def function_of(
         raise OptionError(f"the {kind} declares no inputs", hint="give from_keras inputs such as those of a call")
     if examples or keywords:
         inputs = tuple(examples)
-    elif isinstance(model.input, list):
-        inputs = tuple(map(_example, model.input))
     else:
-        inputs = (jax.tree.map(_example, model.input),)
+        # A model that was never called has a list of its inputs, and not the tree of them.
+        tree: Any = getattr(model, "input", declared)
+        inputs = tuple(map(_example, tree)) if isinstance(tree, list) else (jax.tree.map(_example, tree),)  # pyright: ignore
     # A functional model takes a list of its inputs; calls of a compiled one may have them apart.
     is_apart = len(inputs) > 1 and isinstance(declared, list) and len(inputs) == len(declared)  # pyright: ignore
 

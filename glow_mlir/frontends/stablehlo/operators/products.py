@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
@@ -100,7 +100,7 @@ def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
 def convolution(node: StablehloNode) -> SSAValue:
     """A convolution; holes between the elements of the images make it a transposed one."""
     images, kernels = node.inputs()
-    if 0 in (*sizes_of(images), *sizes_of(kernels), *node.declared().get_shape()):
+    if 0 in (*sizes_of(images), *sizes_of(kernels), *declared_shape(node.declared())):
         return node.splat(0, node.element(), node.static_shape())
     numbers = node.properties["dimension_numbers"]
     assert isinstance(numbers, ConvAttr)
