@@ -41,10 +41,10 @@ def test_cholesky_reads_one_triangle(lower: bool) -> None:
     check(body, [given], [expected], 1e-10)
 
 
-def call(target: str, operand: np.ndarray, results: list[np.ndarray], flags: str = "") -> str:
+def call(callee: str, operand: np.ndarray, results: list[np.ndarray], flags: str = "") -> str:
     """A call of LAPACK as jaxlib writes it."""
     types = ", ".join(map(type_of, results))
-    return f"""%c:{len(results)} = "stablehlo.custom_call"(%0) <{{call_target_name = "{target}"}}>
+    return f"""%c:{len(results)} = "stablehlo.custom_call"(%0) <{{call_target_name = "{callee}"}}>
  {{mhlo.backend_config = {{{flags}}}}} : ({type_of(operand)}) -> ({types})"""
 
 
@@ -67,10 +67,10 @@ def test_lu_factors_swap_the_rows_of_the_largest_pivots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "what"),
+    ("callee", "what"),
     [("lapack_dgeqrf_ffi", "QR factors"), ("lapack_dgesdd_ffi", "singular values"), ("lapack_dsyevd_ffi", "symmetric")],
 )
-def test_other_factorizations_are_refused_by_name(target: str, what: str) -> None:
-    body = call(target, MATRICES, [MATRICES]) + f"\n%r = stablehlo.negate %c : {type_of(MATRICES)}"
-    with pytest.raises(UnsupportedError, match=f"'{target}'.*{re.escape(what)}"):
+def test_other_factorizations_are_refused_by_name(callee: str, what: str) -> None:
+    body = call(callee, MATRICES, [MATRICES]) + f"\n%r = stablehlo.negate %c : {type_of(MATRICES)}"
+    with pytest.raises(UnsupportedError, match=f"'{callee}'.*{re.escape(what)}"):
         check(body.replace("%c:1", "%c"), [MATRICES], [MATRICES])
