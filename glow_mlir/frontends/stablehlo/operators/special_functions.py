@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, f32, f64
 from xdsl.ir import Attribute, SSAValue
@@ -91,7 +92,7 @@ def is_infinite(node: StablehloNode) -> SSAValue:
 def constant_like(node: StablehloNode) -> Value:
     """A tensor of the shape of another one, with equal elements."""
     found, shape = node.properties["value"], sizes_of(node.input())
-    numbers = found.data if isinstance(found, ArrayAttr) else [found]
+    numbers = cast("Sequence[Attribute]", found.data) if isinstance(found, ArrayAttr) else [found]
     parts = [
         expanded(node, node.splat(number.value.data, node.input()), shape)
         for number in numbers
