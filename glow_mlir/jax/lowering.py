@@ -26,13 +26,16 @@ class Lowered:
     """The program in generic form; constants of more than `MAX_PRINTED` elements are left out."""
     arguments: Any
     """The tree of the arguments of a call: positional ones, and those by name."""
+    names: Sequence[str]
+    """The names of the leaves of the arguments."""
     types: Sequence[Any]
     """The shape and the element type of each leaf of the arguments."""
     results: Any
     """The tree of the results."""
+    elements: Sequence[Any]
+    """The element type of each leaf of the results: that of keys, for keys of random numbers."""
     static: Mapping[str, Any]
     """The arguments that the program is compiled for."""
-    signature: inspect.Signature | None
 
 
 def lowered(
@@ -57,26 +60,32 @@ def lowered(
         raise ModelError(f"JAX cannot trace the function: {first}", hint="jax.jit(function) shows where") from error
     operation: Any = module.operation  # pyright: ignore
     source = operation.get_asm(print_generic_op_form=True, large_elements_limit=MAX_PRINTED)
-    (positional, named), _ = traced.args_info, None
+    positional, named = traced.args_info
     count = len(jax.tree.leaves(params)) if leading else 0
     paths = jax.tree_util.tree_flatten_with_path((positional, named))[0]
     types = [_type(info) for _, info in paths]
     constants = dict(enumerate(map(host_array, jax.tree.leaves(params)))) if leading else {}
     names = _names(function, [path for path, _ in paths])
-    outputs = [_output(path) for path, _ in jax.tree_util.tree_flatten_with_path(traced.out_info)[0]]
+    results = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
+    outputs = [_output(path) for path, _ in results]
     model = StablehloModel(
         source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
     )
     model.keep_program(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
-    return Lowered(model, source, tree, types[count:], traced.out_tree, static, None)
+    elements = [info.dtype for _, info in results]
+    return Lowered(model, source, tree, names[count:], types[count:], traced.out_tree, elements, static)
 
 
 def _type(info: Any) -> jax.ShapeDtypeStruct:
     """The shape and the element type of a leaf: those of its data, for a key of random numbers."""
     type_ = jax.ShapeDtypeStruct(info.shape, info.dtype)
-    is_key = jax.dtypes.issubdtype(info.dtype, jax.dtypes.prng_key)
-    return jax.eval_shape(jax.random.key_data, type_) if is_key else type_
+    return jax.eval_shape(jax.random.key_data, type_) if is_key(info.dtype) else type_
+
+
+def is_key(element: Any) -> bool:
+    """Whether an element type is that of keys of random numbers."""
+    return jax.dtypes.issubdtype(element, jax.dtypes.prng_key)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +100,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def host_array(value: Any) -> np.ndarray:
     """The array of a leaf, without a copy where it is in this process; that of a key of random numbers is its data."""
-    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if isinstance(value, jax.Array) and is_key(value.dtype):
         value = jax.random.key_data(value)
     if isinstance(value, jax.Array):
         return np.asarray(value)

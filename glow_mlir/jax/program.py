@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import ELIDED
 from glow_mlir.ir.text import LocatingParser
-from glow_mlir.jax.constants import is_left_out
+from glow_mlir.jax.constants import is_left_out, value_of
 
 
 def operations_of(module: Any) -> ModuleOp:
@@ -43,7 +43,7 @@ class _Conversion:
         attributes: dict[str, Attribute] = {}
         for name in given.attributes:
             target = properties if name in own else attributes
-            target[name] = self._attribute(given.attributes[name])
+            target[name] = self._attribute(value_of(given, name))
         op = kind.create(
             operands=[self._values[operand] for operand in given.operands],
             result_types=[self._type(result.type) for result in given.results],

@@ -100,6 +100,51 @@ def test_large_constants_of_each_type(jax: Any, dtype: str) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+@pytest.mark.parametrize("count", [1, 3, 200])
+def test_complex_arguments_constants_and_results(jax: Any, count: int) -> None:
+    x, held = (floats(count) + 1j * floats(count)).astype(np.complex64), floats(count) - 2j * floats(count)
+
+    def turned(weights: Any, x: Any, y: Any) -> Any:
+        return {"z": x * held.astype(np.complex64) + (2 - 1j) * y, "size": abs(x), "w": weights * x}
+
+    for params, given in ((held, (x, floats(count))), (None, (held, x, floats(count)))):
+        compiled = glow_mlir.from_jax(turned, *given, params=params, threads=1)
+        expected = jax.jit(turned)(*(() if params is None else (params,)), *given)
+        found = compiled(*given)
+        for name, wanted in expected.items():
+            assert found[name].dtype == wanted.dtype
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_other_values_of_static_arguments_are_refused(jax: Any) -> None:
+    x = floats(3)
+    compiled = glow_mlir.from_jax(lambda x, n: x * n, x, keywords={"n": 3}, static_argnames=("n",), threads=1)
+    check(jax, compiled(x), x * 3)
+    with pytest.raises(InputError, match="argument 'n' is 5, not 3"):
+        compiled(x, n=5)
+
+
+@pytest.mark.parametrize(
+    ("example", "given", "reason"),
+    [
+        (3, 3.7, r"of type float, not int32\[\]"),
+        (3, 1 << 40, "1099511627776, which int32 does not have"),
+        (3.0, 1 + 2j, "of type complex"),
+        (3.0, "a", "of type str"),
+        (np.uint8(3), -1, "-1, which uint8 does not have"),
+    ],
+)
+def test_numbers_that_the_element_type_does_not_have_are_refused(
+    jax: Any, example: Any, given: Any, reason: str
+) -> None:
+    compiled = glow_mlir.from_jax(lambda x: x + x, example, threads=1)
+    assert float(compiled(True)) == float(compiled(example)) - 4 == 2.0
+    with pytest.raises(InputError, match=reason):
+        compiled(given)
+    with pytest.raises(InputError, match="is traced"):
+        jax.jit(compiled)(example)
+
+
 def test_what_does_not_fit_is_refused_in_one_line(jax: Any) -> None:
     x = floats(3, 7)
     compiled = glow_mlir.from_jax(lambda x: x + 1, x, threads=1)
@@ -117,6 +162,9 @@ def test_keys_of_random_numbers(jax: Any) -> None:
     draw = lambda key: jax.random.uniform(key, (5,))  # noqa: E731
     key = jax.random.key(3)
     check(jax, glow_mlir.from_jax(draw, key, threads=1)(key), draw(key), 0)
+    parts = glow_mlir.from_jax(jax.random.split, key, threads=1)(key)
+    assert parts.dtype == key.dtype
+    check(jax, jax.random.key_data(parts), jax.random.key_data(jax.random.split(key)), 0)
 
 
 def test_flax(jax: Any) -> None:
