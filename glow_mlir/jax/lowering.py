@@ -15,6 +15,7 @@ from glow_mlir.frontends.stablehlo.model import StablehloModel
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distinct_names import apart
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def lowered(
     results = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
     outputs = [_output(path) for path, _ in results]
     model = StablehloModel(
-        source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(_apart(outputs))
+        source.encode(), constants, resources=left_out(operation), inputs=tuple(names), outputs=tuple(apart(outputs))
     )
     model.keep_program(operations_of(operation))
     tree = jax.tree.structure((positional[len(leading) :], named))
@@ -121,16 +122,8 @@ def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:
         known = position < len(parameters) and not is_named
         own = first.key if is_named else parameters[position] if known else f"argument{position}"
         found.append(f"{own}{jax.tree_util.keystr(tuple(inner))}")
-    return _apart(found)
+    return apart(found)
 
 
 def _output(path: Any) -> str:
     return f"result{jax.tree_util.keystr(path)}"
-
-
-def _apart(names: Sequence[str]) -> list[str]:
-    """Names of which no two are equal."""
-    found: list[str] = []
-    for number, name in enumerate(names):
-        found.append(name if name not in found else f"{name}_{number}")
-    return found

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.stablehlo.node import StablehloNode, stablehlo_operator
@@ -68,6 +68,9 @@ def contracted(
 def _product(node: StablehloNode, left: SSAValue, right: SSAValue) -> SSAValue:
     """The matrix product in the element type of the result."""
     wanted = node.element()
+    if is_bool(wanted):  # A sum of products of truth values is true where one product is.
+        counts = node.emit(MatMulOp, *(node.cast(value, f32) for value in (left, right)))
+        return node.cast(counts, wanted)
     left, right = (_factor(node, value, wanted) for value in (left, right))
     signature = ProductSignature.of_elements(element_of(left), element_of(right))
     to = wanted if wanted == signature.accumulator != signature.output else None
@@ -94,6 +97,8 @@ def _sizes(value: SSAValue, axes: Sequence[int]) -> list[Size]:
 def convolution(node: StablehloNode) -> SSAValue:
     """A convolution; holes between the elements of the images make it a transposed one."""
     images, kernels = node.inputs()
+    if 0 in declared_shape(node.declared()):
+        return node.splat(0, node.element(), node.static_shape())
     numbers = node.properties["dimension_numbers"]
     assert isinstance(numbers, ConvAttr)
     images = transposed(node, images, _channels_last(numbers, 0))
