@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ def function_of(model: Any, examples: Sequence[Any]) -> tuple[Callable[..., Any]
     """
     if not examples and not model.built:
         raise OptionError("the model is not built yet", hint="give from_keras inputs such as those of a call")
-    inputs = tuple(examples) or tuple(_example(item) for item in jax.tree.leaves(model.inputs))
+    inputs = tuple(examples) or (jax.tree.map(_example, _declared(model)),)
     if not model.built:
         model(*inputs)
     variables = (
@@ -26,12 +27,23 @@ def function_of(model: Any, examples: Sequence[Any]) -> tuple[Callable[..., Any]
         [item.value for item in model.non_trainable_variables],
     )
 
+    mode = {"training": False} if "training" in inspect.signature(model.call).parameters else {}
+
     def function(variables: Any, *inputs: Any) -> Any:
         trained, others = variables
-        given = inputs[0] if len(inputs) == 1 or not isinstance(model.inputs, list) else list(inputs)
-        return model.stateless_call(trained, others, given, training=False)[0]
+        is_listed = len(inputs) > 1 and isinstance(getattr(model, "inputs", None), list)
+        given = (list(inputs),) if is_listed else inputs
+        return model.stateless_call(trained, others, *given, **mode)[0]
 
     return function, variables, inputs
+
+
+def _declared(model: Any) -> Any:
+    """What a model says that it takes: one input, or a list or a mapping of them."""
+    found = getattr(model, "input", None)
+    if found is not None:
+        return found
+    return model.inputs[0] if len(model.inputs) == 1 else model.inputs
 
 
 def _example(item: Any) -> jax.ShapeDtypeStruct:

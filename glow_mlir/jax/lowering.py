@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from glow_mlir.errors import GlowError, ModelError
+from glow_mlir.errors import GlowError, ModelError, OptionError
 from glow_mlir.frontends.stablehlo.model import StablehloModel
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
@@ -48,6 +48,8 @@ def lowered(
 ) -> Lowered:
     """The program of a function for arguments like `examples`; raises `ModelError` for what JAX cannot trace."""
     leading = () if params is None else (params,)
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(params)):
+        raise OptionError("params has shapes in place of arrays", hint="give what has no values yet as an example")
     static = {name: keywords[name] for name in static_argnames if name in keywords}
     rest = {name: value for name, value in keywords.items() if name not in static}
     given = functools.partial(function, **static) if static else function
@@ -110,19 +112,29 @@ def host_array(value: Any) -> np.ndarray:
 
 def _names(function: Callable[..., Any], paths: Sequence[Any]) -> list[str]:
     """The names of the leaves of arguments: `x`, `x['mask']`; `argument0` where a function tells no names."""
-    try:
-        parameters = [*inspect.signature(function).parameters]
-    except (TypeError, ValueError):
-        parameters = []
+    positional, rest = _positional(function)
     found: list[str] = []
     for path in paths:
         group, first, *inner = path
-        is_named = getattr(group, "idx", 0) == 1
-        position = getattr(first, "idx", 0)
-        known = position < len(parameters) and not is_named
-        own = first.key if is_named else parameters[position] if known else f"argument{position}"
+        if getattr(group, "idx", 0) == 1:
+            own = first.key
+        elif (position := getattr(first, "idx", 0)) < len(positional):
+            own = positional[position]
+        else:
+            own = f"{rest}[{position - len(positional)}]" if rest else f"argument{position}"
         found.append(f"{own}{jax.tree_util.keystr(tuple(inner))}")
     return apart(found)
+
+
+def _positional(function: Callable[..., Any]) -> tuple[list[str], str]:
+    """The names of the arguments that a function takes by position, and of that which takes all others."""
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return [], ""
+    single = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [item.name for item in parameters if item.kind == inspect.Parameter.VAR_POSITIONAL]
+    return [item.name for item in parameters if item.kind in single], "".join(rest)
 
 
 def _output(path: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import glow_mlir
-from glow_mlir.errors import GlowError, InputError, ModelError
+from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 
 pytestmark = pytest.mark.extra
 
@@ -72,6 +72,17 @@ def test_static_arguments_and_keywords(jax: Any) -> None:
     )
     weights = {"w": floats(7, 2)}
     check(jax, compiled(weights, x=x), predict(jax.tree.map(jax.numpy.asarray, weights), x, scale=3.0))
+
+
+def test_inputs_have_the_names_of_arguments(jax: Any) -> None:
+    def weighted(a: Any, *others: Any, k: Any = 1.0, **rest: Any) -> Any:
+        return a + sum(item["v"] for item in others) * k + rest["z"]
+
+    given, keywords = (1.0, {"v": 2.0}, {"v": 3.0}), {"z": 4.0, "k": 2.0}
+    compiled = glow_mlir.from_jax(weighted, *given, keywords=keywords, threads=1)
+    names = ["a", "others[0]['v']", "others[1]['v']", "k", "z"]
+    assert [item.name for item in compiled.session.get_inputs()] == names
+    assert float(compiled(*given, **keywords)) == weighted(*given, **keywords)
 
 
 def test_a_gradient_is_a_program(jax: Any) -> None:
@@ -154,6 +165,8 @@ def test_what_does_not_fit_is_refused_in_one_line(jax: Any) -> None:
         compiled(x, x)
     with pytest.raises(ModelError, match="JAX cannot trace the function"):
         glow_mlir.from_jax(lambda x: float(x.sum()), x)
+    with pytest.raises(OptionError, match="params has shapes"):
+        glow_mlir.from_jax(lambda w, x: w * x, x, params=jax.ShapeDtypeStruct((7,), np.float32))
     with pytest.raises(GlowError, match=r"svd|gesdd"):
         glow_mlir.from_jax(lambda x: jax.numpy.linalg.svd(x, compute_uv=False), x)
 
@@ -208,3 +221,29 @@ def test_keras(jax: Any) -> None:
     check(jax, glow_mlir.from_keras(model, x, threads=1)(x), model(x), 1e-5)
     (given,) = glow_mlir.from_keras(model, threads=1).session.get_inputs()
     assert given.shape == [1, 16, 16, 3]
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_model_of_keras_with_two_inputs_is_called_with_what_it_takes(jax: Any, kind: type) -> None:
+    keras = pytest.importorskip("keras")
+    layers = {name: keras.Input((size,), name=name) for name, size in (("b", 3), ("a", 4))}
+    arrays = {"b": floats(1, 3), "a": floats(1, 4)}
+    inputs, given = (item if kind is dict else [*item.values()] for item in (layers, arrays))
+    model = keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()([*layers.values()])))
+    for compiled in (glow_mlir.from_keras(model, threads=1), glow_mlir.from_keras(model, given, threads=1)):
+        check(jax, compiled(given), model(given), 1e-5)
+
+
+def test_a_model_of_keras_that_takes_two_arguments(jax: Any) -> None:
+    keras = pytest.importorskip("keras")
+
+    class Shifted(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x: Any, shift: Any) -> Any:
+            return self.dense(x) + shift
+
+    model, given = Shifted(), (floats(3, 4), floats(3, 2))
+    check(jax, glow_mlir.from_keras(model, *given, threads=1)(*given), model(*given), 1e-5)
