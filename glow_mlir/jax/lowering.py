@@ -61,7 +61,7 @@ def lowered(
     except Exception as error:
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ModelError(f"JAX cannot trace the function: {first}", hint="jax.jit(function) shows where") from error
-    operation: Any = module.operation  # pyright: ignore
+    operation: Any = module.operation
     source = operation.get_asm(print_generic_op_form=True, large_elements_limit=MAX_PRINTED)
     positional, named = traced.args_info
     count = len(jax.tree.leaves(params)) if leading else 0

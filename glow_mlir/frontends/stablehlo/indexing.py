@@ -124,7 +124,7 @@ class Indexing:
                 offset = offset + self._along(len(self.batch) + inner.index(axis), self.sizes[axis], rank) * step
             if axis in self.batching:
                 dimension = self.batching[axis]
-                offset = offset + self._along(dimension, *static((self.batch[dimension],)), rank) * step
+                offset = offset + self._along(dimension, static((self.batch[dimension],))[0], rank) * step
             elif axis in starts:
                 start = node.cast(node.reshaped(starts[axis], (*self.batch, *[1] * len(inner))), element)
                 scaled = start if step == 1 else node.emit(MulOp, start, node.splat(step, start))
