@@ -20,3 +20,12 @@ def test_a_convolution_whose_windows_do_not_fit_has_no_elements() -> None:
     body = f"""%r = stablehlo.convolution(%0, %1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {{}}
  {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : {signature_of([images, kernels], [expected])}"""
     check(body, [images, kernels], [expected])
+
+
+def test_negative_padding_may_cut_off_padding_of_the_other_side() -> None:
+    images, kernels = np.full((1, 1, 2), 2.0, np.float32), np.full((1, 1, 1), 3.0, np.float32)
+    expected = np.zeros((1, 1, 2), np.float32)
+    body = f"""%r = stablehlo.convolution(%0, %1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0],
+ window = {{pad = [[-3, 3]]}}
+ {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : {signature_of([images, kernels], [expected])}"""
+    check(body, [images, kernels], [expected])
