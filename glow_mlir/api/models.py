@@ -15,7 +15,9 @@ from glow_mlir.support.symbols import GivenDimension
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
+
 STABLEHLO = "StableHLO"
+"""What models of the other kind than `TFLITE` are called here."""
 
 
 def accepted_model(model: Any) -> Any:

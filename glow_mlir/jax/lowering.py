@@ -17,6 +17,7 @@ from glow_mlir.jax.arguments import Parameters, Split, is_bound, jit_of
 from glow_mlir.jax.constants import MAX_PRINTED, left_out
 from glow_mlir.jax.program import operations_of
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distinct_names import apart
 
 _EXPORT: Any = import_module("jax.export")
 _EXTENSIONS: Any = import_module("jax.extend.core")
@@ -89,7 +90,7 @@ def lowered(
         constants,
         resources=left_out(operation),
         inputs=tuple(names),
-        outputs=tuple(_apart([_output(path) for path, _ in outputs])),
+        outputs=tuple(apart([_output(path) for path, _ in outputs])),
     )
     model.keep_program(operations_of(operation))
     return Lowered(
@@ -225,16 +226,8 @@ def _names(parameters: Parameters, paths: Sequence[Any]) -> list[str]:
         else:
             name = f"{rest}[{first.idx - len(known)}]" if rest else f"argument{first.idx}"
         found.append(f"{name}{jax.tree_util.keystr(tuple(inner))}")
-    return _apart(found)
+    return apart(found)
 
 
 def _output(path: Any) -> str:
     return f"result{jax.tree_util.keystr(path)}"
-
-
-def _apart(names: Sequence[str]) -> list[str]:
-    """Names of which no two are equal."""
-    found: list[str] = []
-    for number, name in enumerate(names):
-        found.append(name if name not in found else f"{name}_{number}")
-    return found

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import glow_mlir
-from glow_mlir.errors import GlowError, InputError, ModelError
+from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 
 pytestmark = pytest.mark.extra
 
@@ -74,6 +74,17 @@ def test_static_arguments_and_keywords(jax: Any) -> None:
     check(jax, compiled(weights, x=x), predict(jax.tree.map(jax.numpy.asarray, weights), x, scale=3.0))
 
 
+def test_inputs_have_the_names_of_arguments(jax: Any) -> None:
+    def weighted(a: Any, *others: Any, k: Any = 1.0, **rest: Any) -> Any:
+        return a + sum(item["v"] for item in others) * k + rest["z"]
+
+    given, keywords = (1.0, {"v": 2.0}, {"v": 3.0}), {"z": 4.0, "k": 2.0}
+    compiled = glow_mlir.from_jax(weighted, *given, keywords=keywords, threads=1)
+    names = ["a", "others[0]['v']", "others[1]['v']", "k", "z"]
+    assert [item.name for item in compiled.session.get_inputs()] == names
+    assert float(compiled(*given, **keywords)) == weighted(*given, **keywords)
+
+
 def test_a_gradient_is_a_program(jax: Any) -> None:
     step = jax.value_and_grad(lambda w, x: (jax.numpy.tanh(x @ w) ** 2).sum())
     w, x = floats(8, 4), floats(3, 8)
@@ -100,6 +111,51 @@ def test_large_constants_of_each_type(jax: Any, dtype: str) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+@pytest.mark.parametrize("count", [1, 3, 200])
+def test_complex_arguments_constants_and_results(jax: Any, count: int) -> None:
+    x, held = (floats(count) + 1j * floats(count)).astype(np.complex64), floats(count) - 2j * floats(count)
+
+    def turned(weights: Any, x: Any, y: Any) -> Any:
+        return {"z": x * held.astype(np.complex64) + (2 - 1j) * y, "size": abs(x), "w": weights * x}
+
+    for params, given in ((held, (x, floats(count))), (None, (held, x, floats(count)))):
+        compiled = glow_mlir.from_jax(turned, *given, params=params, threads=1)
+        expected = jax.jit(turned)(*(() if params is None else (params,)), *given)
+        found = compiled(*given)
+        for name, wanted in expected.items():
+            assert found[name].dtype == wanted.dtype
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_other_values_of_static_arguments_are_refused(jax: Any) -> None:
+    x = floats(3)
+    compiled = glow_mlir.from_jax(lambda x, n: x * n, x, keywords={"n": 3}, static_argnames=("n",), threads=1)
+    check(jax, compiled(x), x * 3)
+    with pytest.raises(InputError, match="argument 'n' is 5, not 3"):
+        compiled(x, n=5)
+
+
+@pytest.mark.parametrize(
+    ("example", "given", "reason"),
+    [
+        (3, 3.7, r"of type float, not int32\[\]"),
+        (3, 1 << 40, "1099511627776, which int32 does not have"),
+        (3.0, 1 + 2j, "of type complex"),
+        (3.0, "a", "of type str"),
+        (np.uint8(3), -1, "-1, which uint8 does not have"),
+    ],
+)
+def test_numbers_that_the_element_type_does_not_have_are_refused(
+    jax: Any, example: Any, given: Any, reason: str
+) -> None:
+    compiled = glow_mlir.from_jax(lambda x: x + x, example, threads=1)
+    assert float(compiled(True)) == float(compiled(example)) - 4 == 2.0
+    with pytest.raises(InputError, match=reason):
+        compiled(given)
+    with pytest.raises(InputError, match="is traced"):
+        jax.jit(compiled)(example)
+
+
 def test_what_does_not_fit_is_refused_in_one_line(jax: Any) -> None:
     x = floats(3, 7)
     compiled = glow_mlir.from_jax(lambda x: x + 1, x, threads=1)
@@ -109,6 +165,8 @@ def test_what_does_not_fit_is_refused_in_one_line(jax: Any) -> None:
         compiled(x, x)
     with pytest.raises(ModelError, match="JAX cannot trace the function"):
         glow_mlir.from_jax(lambda x: float(x.sum()), x)
+    with pytest.raises(OptionError, match="params has shapes"):
+        glow_mlir.from_jax(lambda w, x: w * x, x, params=jax.ShapeDtypeStruct((7,), np.float32))
     with pytest.raises(GlowError, match=r"svd|gesdd"):
         glow_mlir.from_jax(lambda x: jax.numpy.linalg.svd(x, compute_uv=False), x)
 
@@ -117,6 +175,9 @@ def test_keys_of_random_numbers(jax: Any) -> None:
     draw = lambda key: jax.random.uniform(key, (5,))  # noqa: E731
     key = jax.random.key(3)
     check(jax, glow_mlir.from_jax(draw, key, threads=1)(key), draw(key), 0)
+    parts = glow_mlir.from_jax(jax.random.split, key, threads=1)(key)
+    assert parts.dtype == key.dtype
+    check(jax, jax.random.key_data(parts), jax.random.key_data(jax.random.split(key)), 0)
 
 
 def test_flax(jax: Any) -> None:
@@ -177,3 +238,29 @@ def test_complex_numbers_and_keys_are_arguments_and_results(jax: Any) -> None:
         assert one.dtype == other.dtype
         assert abs(one - other).max() <= 1e-5 * abs(other).max()
     assert (ours[2] == theirs[2]).all()
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_model_of_keras_with_two_inputs_is_called_with_what_it_takes(jax: Any, kind: type) -> None:
+    keras = pytest.importorskip("keras")
+    layers = {name: keras.Input((size,), name=name) for name, size in (("b", 3), ("a", 4))}
+    arrays = {"b": floats(1, 3), "a": floats(1, 4)}
+    inputs, given = (item if kind is dict else [*item.values()] for item in (layers, arrays))
+    model = keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()([*layers.values()])))
+    for compiled in (glow_mlir.from_keras(model, threads=1), glow_mlir.from_keras(model, given, threads=1)):
+        check(jax, compiled(given), model(given), 1e-5)
+
+
+def test_a_model_of_keras_that_takes_two_arguments(jax: Any) -> None:
+    keras = pytest.importorskip("keras")
+
+    class Shifted(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x: Any, shift: Any) -> Any:
+            return self.dense(x) + shift
+
+    model, given = Shifted(), (floats(3, 4), floats(3, 2))
+    check(jax, glow_mlir.from_keras(model, *given, threads=1)(*given), model(*given), 1e-5)

@@ -38,6 +38,7 @@ from glow_mlir.frontends.stablehlo.node import (
     parts_of_array,
 )
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distinct_names import apart
 from glow_mlir.support.symbols import Sizes
 
 FAMILIES = (
@@ -204,21 +205,19 @@ def _add_output(builder: ModuleBuilder, name: str, value: Value) -> None:
 
 def input_names(function: FuncOp) -> list[str]:
     """The names of arguments: those of their locations, or else `arg0` and so on; each is unique."""
-    found: list[str] = []
+    wishes: list[str] = []
     for number, argument in enumerate(function.body.block.args):
         location = argument.location if hasattr(argument, "location") else None
-        wish = location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}"
-        found.append(wish if wish not in found else f"{wish}_{number}")
-    return found
+        wishes.append(location.desc.data if isinstance(location, NameLoc) else argument.name_hint or f"arg{number}")
+    return apart(wishes)
 
 
 def output_names(function: FuncOp) -> list[str]:
     """The names of results: what JAX says of them, or else `result0` and so on; each is unique."""
     attributes = function.res_attrs.data if function.res_attrs is not None else ()
-    found: list[str] = []
+    wishes: list[str] = []
     for number in range(len(function.function_type.outputs)):
         own = attributes[number].data if number < len(attributes) else {}  # pyright: ignore
         info = own.get("jax.result_info") if isinstance(own, Mapping | DictionaryAttr) else None  # pyright: ignore
-        wish = info.data if isinstance(info, StringAttr) and info.data else f"result{number}"
-        found.append(wish if wish not in found else f"{wish}_{number}")
-    return found
+        wishes.append(info.data if isinstance(info, StringAttr) and info.data else f"result{number}")
+    return apart(wishes)

@@ -35,6 +35,9 @@ from glow_mlir.support.symbols import Size, Sizes
 MAX_CALLS = 64
 """The largest depth of calls of functions, which are inlined."""
 
+MAX_INLINED = 1 << 16
+"""The largest number of calls of functions that are inlined, those within inlined functions included."""
+
 
 @dataclass(frozen=True)
 class ComplexValue:
@@ -111,7 +114,10 @@ class Program:
     resources: Mapping[Operation, np.ndarray] = field(default_factory=dict[Operation, np.ndarray])
     """The constants that the program's text leaves out."""
     values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
-    depth: int = 0
+    calls: list[str] = field(default_factory=list[str])
+    """The names of the functions that are being inlined, each of which calls the next one."""
+    inlined: int = 0
+    """The number of calls that were inlined."""
     is_vectorized: bool = False
     """Whether a region of scalars is emitted for tensors."""
 

@@ -109,14 +109,19 @@ def _of_constant(op: Operation) -> Expression | None:
 
 
 def _word(op: Operation) -> str:
-    """The name of an operation without its dialect, with what a comparison compares, and how."""
+    """The name of an operation without its dialect, with the type of a conversion, or what a comparison compares."""
     name = op.name.removeprefix("stablehlo.")
+    if name in _CONVERSIONS:
+        name += f" {op.results[0].type}"
     if name != "compare":
         properties = "".join(f" {key} {value}" for key, value in sorted(op.properties.items()))
         return name + (properties if name not in _PLAIN else "")
     direction, kind = (getattr(op.properties.get(key), "data", "") for key in ("comparison_direction", "compare_type"))
     return f"compare {direction}" + (f" {kind}" if kind in ("FLOAT", "TOTALORDER") else "")
 
+
+_CONVERSIONS = frozenset({"bitcast_convert", "convert"})
+"""The operations whose results are of a type that their operands do not tell."""
 
 _PLAIN = frozenset({"exponential", "log", "log_plus_one", "tanh", "rsqrt", "sqrt"})
 """The operations whose properties say how accurate they are to be."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from stablehlo_programs import check, signature_of, type_of
+from stablehlo_programs import check, results_of, signature_of, type_of
 
 GENERATOR = np.random.default_rng(0)
 
@@ -30,6 +30,21 @@ def test_functions_of_chlo(name: str) -> None:
     values = np.linspace(0.3, 6.0, 20).astype(np.float32)
     body = f'%r = "chlo.{name}"(%0) : {signature_of([values], [values])}'
     check(body, [values], [each(FUNCTIONS[name], values)], 2e-5)
+
+
+def test_digamma_at_poles_and_infinity() -> None:
+    values = np.array([0.0, -0.0, -1.0, np.inf, np.nan, 1.0])
+    expected = np.array([np.nan, np.nan, np.nan, np.inf, np.nan, -0.5772156649015329])
+    check(f'%r = "chlo.digamma"(%0) : {signature_of([values], [values])}', [values], [expected], 1e-12)
+
+
+@pytest.mark.parametrize("name", ["sign", "round_nearest_afz"])
+def test_zeros_keep_their_sign(name: str) -> None:
+    values = np.array([0.0, -0.0, -0.4, 1.0, -1.0, np.nan], np.float32)
+    expected = np.array([0.0, -0.0, -1.0 if name == "sign" else -0.0, 1.0, -1.0, np.nan], np.float32)
+    (found,) = results_of(f"%r = stablehlo.{name} %0 : {type_of(values)}", [values], [values])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found[:5]), np.signbit(expected[:5]))
 
 
 def test_the_inverse_of_the_error_function() -> None:

@@ -64,6 +64,17 @@ def test_sorts_by_two_keys_of_functions_of_elements() -> None:
     check(sorted_body([x, y], 1, body), [x, y], expected)
 
 
+def test_conversions_to_other_types_are_other_keys() -> None:
+    x = np.random.default_rng(0).integers(-1000, 1000, 40).astype(np.int32)
+    lines = [
+        f"%{name}{width} = stablehlo.convert %{name} : (tensor<i32>) -> tensor<i{width}>"
+        for width in (8, 16)
+        for name in "ab"
+    ]
+    body = "\n".join(lines) + "\n" + compare("z", "LT", "SIGNED", "a16", "b16", "tensor<i16>")
+    check(sorted_body([x], 0, body + "stablehlo.return %z : tensor<i1>"), [x], [np.sort(x)])
+
+
 def test_floats_in_their_total_order() -> None:
     x = np.array([1, np.nan, -0.0, 0.0, np.inf, -np.nan, -np.inf, -1, np.nan, 0.0, -0.0], np.float32)
     body = compare("z", "LT", "TOTALORDER", "a", "b", "tensor<f32>") + "stablehlo.return %z : tensor<i1>"

@@ -14,6 +14,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.stablehlo.node import (
     MAX_CALLS,
+    MAX_INLINED,
     ComplexValue,
     StablehloNode,
     Value,
@@ -32,18 +33,22 @@ def call(node: StablehloNode) -> Sequence[Value]:
 
 
 def _called(node: StablehloNode, attribute: str) -> Sequence[Value]:
-    """The results of the function that an attribute names; functions do not call themselves."""
+    """The results of the function that an attribute names; raises `ModelError` for one that calls itself."""
     callee, program = node.properties.get(attribute), node.program
     name = callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
     if name not in program.functions:
         raise ModelError(f"{node.kind}: the program has no function '{name}'", node=node.name)
-    if program.depth >= MAX_CALLS:
-        raise node.unsupported(f"calls that are deeper than {MAX_CALLS} are not supported")
-    program.depth += 1
+    if name in program.calls:
+        raise ModelError(f"{node.kind}: the function '{name}' calls itself", node=node.name)
+    program.inlined += 1
+    if len(program.calls) >= MAX_CALLS or program.inlined > MAX_INLINED:
+        limits = f"deeper than {MAX_CALLS}, or more than {MAX_INLINED}"
+        raise ModelError(f"{node.kind}: calls that are {limits}, are not supported", node=node.name)
+    program.calls.append(name)
     try:
         return program.run(program.functions[name].body.block, [node.value(position) for position in range(node.count)])
     finally:
-        program.depth -= 1
+        program.calls.pop()
 
 
 @stablehlo_operator("composite")

@@ -65,7 +65,6 @@ FUNCTIONS: Mapping[str, type[HighOp]] = {
     "logistic": SigmoidOp,
     "negate": NegOp,
     "round_nearest_even": FLOAT_FUNCTIONS["round_even"],
-    "sign": SignOp,
     "sine": FLOAT_FUNCTIONS["sin"],
     "sqrt": FLOAT_FUNCTIONS["sqrt"],
     "tan": FLOAT_FUNCTIONS["tan"],
@@ -205,7 +204,17 @@ def round_nearest_afz(node: StablehloNode) -> SSAValue:
     x = node.formulas.of(node.input())
     whole = floor(abs(x))
     rounded = where(abs(x) - whole >= 0.5, whole + 1.0, whole)
-    return node.formulas.value(where(x < 0.0, -rounded, rounded))
+    return node.formulas.value(where(x < 0.0, -rounded, where(x > 0.0, rounded, x)))
+
+
+@stablehlo_operator("sign")
+def sign(node: StablehloNode) -> SSAValue:
+    """-1, 0 or 1; a zero of floats keeps its sign."""
+    value = node.input()
+    found = node.emit(SignOp, value)
+    if not of_floats(value):
+        return found
+    return node.emit(WhereOp, node.emit(EqualOp, value, node.splat(0, value)), value, found)
 
 
 @stablehlo_operator("is_finite")

@@ -68,6 +68,9 @@ def contracted(
 def _product(node: StablehloNode, left: SSAValue, right: SSAValue) -> SSAValue:
     """The matrix product in the element type of the result."""
     wanted = node.element()
+    if is_bool(wanted):  # A sum of products of truth values is true where one product is.
+        counts = node.emit(MatMulOp, *(node.cast(value, f32) for value in (left, right)))
+        return node.cast(counts, wanted)
     left, right = (_factor(node, value, wanted) for value in (left, right))
     signature = ProductSignature.of_elements(element_of(left), element_of(right))
     to = wanted if wanted == signature.accumulator != signature.output else None
@@ -165,8 +168,12 @@ def _convolved(node: StablehloNode, images: SSAValue, kernels: SSAValue, groups:
             images = spread(node, images, fill, axis + 1, count - 1)
     if min(width for pair in padding for width in pair) < 0:
         cut = [(min(low, 0), min(high, 0)) for low, high in padding]
-        images = pad_value(node, images, [(0, 0), *cut, (0, 0)], "constant", None)
         padding = [(max(low, 0), max(high, 0)) for low, high in padding]
+        if any(size + sum(pair) < 0 for size, pair in zip(shape_of(images)[1:-1], cut, strict=True)):
+            # A part of the padding on the other side is cut off as well.
+            images = pad_value(node, images, [(0, 0), *padding, (0, 0)], "constant", node.number(0, images))
+            padding = [(0, 0)] * rank
+        images = pad_value(node, images, [(0, 0), *cut, (0, 0)], "constant", None)
     pads = [low for low, _ in padding] + [high for _, high in padding]
     return node.emit(
         ConvOp,

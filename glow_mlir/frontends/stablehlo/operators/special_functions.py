@@ -27,10 +27,16 @@ from glow_mlir.frontends.builder.special_functions import (
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.data_movement import expanded
 
+
+def digamma_formula(x: Tensor) -> Tensor:
+    """The derivative of lgamma; NaN at 0 and at negative integers, as in XLA."""
+    return where(equal(x, 0.0), math.nan, where(equal(x, math.inf), x, digamma(x)))
+
+
 FORMULAS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "chlo._asin_acos_kernel": acos,
     "chlo.bessel_i1e": scaled_bessel_i1,
-    "chlo.digamma": digamma,
+    "chlo.digamma": digamma_formula,
     "chlo.erf_inv": erfinv,
     "chlo.erfc": erfc,
     "chlo.lgamma": lgamma,
@@ -141,7 +147,7 @@ def polygamma_formula(order: Tensor, x: Tensor) -> Tensor:
     sign = where(equal(floor(order * 0.5) * 2.0, order), -1.0, order * 0.0 + 1.0)
     factorial = exp(lgamma(order + 1.0))
     found = sign * factorial * zeta_formula(order + 1.0, x)
-    found = where(equal(order, 0.0), digamma(x), found)
+    found = where(equal(order, 0.0), digamma_formula(x), found)
     return where((order < 0.0) | not_equal(order, floor(order)), math.nan, found)
 
 
