@@ -133,3 +133,15 @@ def test_states_of_filters_last_from_call_to_call() -> None:
         np.testing.assert_allclose(session.run(None, {"t0": x})[0], wanted, rtol=1e-5, atol=1e-5)
     session.reset_state()
     assert not any(array.any() for array in session.get_state().values())
+
+
+@pytest.mark.parametrize("bounds", [(0, 0.3, 0.1), (0, 1, 0.1), (2, 900, 0.1), (0.7, -3, -0.3)])
+def test_ranges_of_floats_are_sums_of_steps(bounds: tuple[float, float, float]) -> None:
+    start, end, step = (np.float32(item) for item in bounds)
+    count = int(np.ceil((end - start) / step))
+    wanted = np.cumsum(np.array([start, *[step] * (count - 1)]), dtype=np.float32)
+    tensors = [*[TensorCase((), values=np.array(item)) for item in (start, end, step)], TensorCase(wanted.shape)]
+    tensors += [TensorCase(()), TensorCase(wanted.shape)]
+    operators = [OperatorCase("RANGE", (0, 1, 2), (3,), {}), OperatorCase("ADD", (3, 4), (5,), {0: ("b", 0)})]
+    session = InferenceSession(tflite_model(tensors, operators, (4,), (5,)), threads=1)
+    np.testing.assert_array_equal(session.run(None, {"t4": np.zeros((), np.float32)})[0], wanted)

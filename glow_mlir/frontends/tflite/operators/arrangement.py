@@ -145,7 +145,7 @@ def tile(node: TfliteNode) -> SSAValue:
 @tflite_operator("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> SSAValue:
     """The operand repeated along axes of size 1 and new axes, to the shape of the result."""
-    return node.emit(ExpandOp, node.input(0), shape=node.output().shape)
+    return node.emit(ExpandOp, node.input(0), shape=node.shape_by(1))
 
 
 SYMMETRIC = 1

@@ -8,14 +8,27 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import LookupOp
 from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.frontends.tflite.file import FREE
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.interpolation import rounded
+from glow_mlir.support.symbols import product_of, quotient
 
 
-@tflite_operator("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+@tflite_operator("RESHAPE")
 def reshape(node: TfliteNode) -> SSAValue:
-    """The elements in the shape of the result."""
+    """The elements in the shape of the result, or in that of the second operand if they fit it."""
+    count, shape = product_of(node.shape(0)), node.shape_by(1)
+    if shape.count(FREE) == 1:
+        size = quotient(count, product_of([item for item in shape if item != FREE]))
+        shape = shape if size is None else tuple(size if item == FREE else item for item in shape)
+    fits = product_of(shape) == count
+    return node.emit(ReshapeOp, node.input(0), shape=shape if fits else node.output().shape)
+
+
+@tflite_operator("SQUEEZE", "EXPAND_DIMS")
+def axes_of_one(node: TfliteNode) -> SSAValue:
+    """The elements with fewer or more axes of one element."""
     return node.emit(ReshapeOp, node.input(0), shape=node.output().shape)
 
 
