@@ -110,6 +110,6 @@ class _GraphImport:
 
 def _dtype(item: Tensor, role: str) -> str:
     """The name of the dtype of a tensor that callers give or get."""
-    if item.dtype in OTHER_TYPES:
+    if item.dtype in OTHER_TYPES or item.dtype not in ELEMENT_TYPES:
         raise UnsupportedError(f"{role} of {item.dtype} is not supported", node=item.name)
     return item.dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeVar, cast
@@ -220,11 +221,18 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"{role} is not a constant")
         return found
 
+    def integers(self, position: int, role: str) -> np.ndarray:
+        """The integers that a constant operand has."""
+        found = self.known(position, role)
+        if found.dtype.kind not in "iu":
+            raise self.unsupported(f"{role} is of {found.dtype.name}, no integers")
+        return found
+
     def whole(self, position: int, role: str) -> int:
         """The integer that a constant operand of one element is."""
-        found = self.known(position, role)
-        if found.size != 1 or found.dtype.kind not in "iu":
-            raise self.unsupported(f"{role} is of {found.dtype.name} and shape {list(found.shape)}, no integer")
+        found = self.integers(position, role)
+        if found.size != 1:
+            raise self.unsupported(f"{role} has the shape {list(found.shape)}, and is no integer")
         return int(found.item())
 
     def shape_by(self, position: int) -> Shape:
@@ -315,6 +323,8 @@ def quantized_limit(limit: float, scale: np.float32) -> int:
     if not np.isfinite(limit):
         return UNLIMITED if limit > 0 else -UNLIMITED
     ratio = np.float32(limit) / scale
+    if not abs(ratio) < UNLIMITED:
+        return quantized_limit(math.copysign(math.inf, limit), scale)
     return int(np.copysign(np.floor(np.abs(ratio) + np.float32(0.5)), ratio))
 
 

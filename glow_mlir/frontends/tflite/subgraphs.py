@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
@@ -49,6 +50,9 @@ def import_operator(values: GraphValues, operator: Operator) -> None:
     if strings := [item.name for item in named if item.dtype == "string"]:
         reason = f"{operator.kind}: '{strings[0]}' has strings"
         raise UnsupportedError(reason, node=operator.name, hint=STRINGS_HINT)
+    if others := [item for item in named if item.dtype.startswith("complex")]:
+        reason = f"{operator.kind}: '{others[0].name}' of {others[0].dtype} is not supported"
+        raise UnsupportedError(reason, node=operator.name)
     if any(number >= 0 and not values.is_known(number) for number in operator.inputs):
         return  # An operator in front of it is not supported, and named.
     if values.is_resized:
@@ -64,7 +68,8 @@ def import_operator(values: GraphValues, operator: Operator) -> None:
 def _imported(values: GraphValues, importer: Importer, operator: Operator) -> SSAValue | Sequence[SSAValue] | None:
     """What an importer returns; raises `UnsupportedError` if it computes with sizes that have bounds only."""
     try:
-        return importer(TfliteNode(values, operator))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # Of damaged scales, which are refused.
+            return importer(TfliteNode(values, operator))
     except (TypeError, AttributeError) as error:
         if not values.builder.has_bounds:
             raise

@@ -35,14 +35,14 @@ def axes_of_one(node: TfliteNode) -> SSAValue:
 @tflite_operator("TRANSPOSE")
 def transpose(node: TfliteNode) -> SSAValue:
     """Axes permuted."""
-    order = [normalize_axis(axis, len(node.shape(0))) for axis in node.known(1, "the permutation").reshape(-1).tolist()]
-    return node.emit(TransposeOp, node.input(0), permutation=order)
+    axes, rank = node.integers(1, "the permutation").reshape(-1).tolist(), len(node.shape(0))
+    return node.emit(TransposeOp, node.input(0), permutation=[normalize_axis(axis, rank) for axis in axes])
 
 
 @tflite_operator("PAD", "PADV2")
 def pad(node: TfliteNode) -> SSAValue:
     """A border of a value, which is 0 if none is given: the zero point of quantized values."""
-    widths = node.known(1, "the width of the border")
+    widths = node.integers(1, "the width of the border")
     if widths.shape != (len(node.shape(0)), 2) or (widths < 0).any():
         raise node.unsupported(f"the border {widths.tolist()} does not fit {len(node.shape(0))} axes")
     found = node.tensor(0).quantization

@@ -45,7 +45,7 @@ def strided_slice(node: TfliteNode) -> SSAValue:
 
 def _numbers(node: TfliteNode, position: int, role: str) -> list[int]:
     """The integers of a constant operand."""
-    return node.known(position, role).reshape(-1).tolist()
+    return node.integers(position, role).reshape(-1).tolist()
 
 
 def taken(node: TfliteNode, value: SSAValue, parts: Sequence[range]) -> SSAValue:
@@ -70,6 +70,8 @@ def split(node: TfliteNode) -> Sequence[SSAValue]:
     """Parts along an axis, one for each result."""
     value, axis = (1, 0) if node.kind == "SPLIT" else (0, 2)
     whole = node.shape(value)
+    if any(len(node.output(position).shape) != len(whole) for position in range(len(node.operator.outputs))):
+        raise node.unsupported(f"has parts without the {len(whole)} axes of its operand")
     along = normalize_axis(node.whole(axis, "the axis"), len(whole))
     parts: list[SSAValue] = []
     begin = 0
