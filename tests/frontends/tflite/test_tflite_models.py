@@ -209,6 +209,17 @@ POOL = {1: ("i", 1), 2: ("i", 1), 3: ("i", 1), 4: ("i", 1), 5: ("b", 3)}
 LARGE = TensorCase((1 << 20, 1 << 20, 1 << 20, 0))
 
 DAMAGED: dict[str, tuple[str, list[TensorCase], dict[int, Any] | None]] = {
+    r"result of the shape \[1\], without four": (
+        "TRANSPOSE_CONV",
+        [SCALAR, TensorCase((1, 1, 1, 1)), TensorCase((1, 1, 1, 1)), TensorCase((1,))],
+        {1: ("i", 1), 2: ("i", 1)},
+    ),
+    r"of int8 as int32 is not supported": ("MAX_POOL_2D", [RESIZED, replace(RESIZED, dtype="int32")], POOL),
+    r"is not to the size \[2, 3\]": (
+        "RESIZE_NEAREST_NEIGHBOR",
+        [RESIZED, TensorCase((2,), "int32", np.array([2, 3], np.int32)), RESIZED],
+        {},
+    ),
     r"the axes is of float32, no integers": ("SUM", [TensorCase((2,)), REAL, TensorCase((1,))], {}),
     r"the begin is of float32, no integers": ("SLICE", [TensorCase((2,)), REAL, REAL, TensorCase((2,))], None),
     r"has parts without the 2 axes of its operand": ("SPLIT", [SCALAR, TensorCase((2, 2)), TensorCase((2,))], {}),

@@ -145,3 +145,27 @@ def test_ranges_of_floats_are_sums_of_steps(bounds: tuple[float, float, float]) 
     operators = [OperatorCase("RANGE", (0, 1, 2), (3,), {}), OperatorCase("ADD", (3, 4), (5,), {0: ("b", 0)})]
     session = InferenceSession(tflite_model(tensors, operators, (4,), (5,)), threads=1)
     np.testing.assert_array_equal(session.run(None, {"t4": np.zeros((), np.float32)})[0], wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_values_with_a_scale_for_each_index_are_dequantized(axis: int) -> None:
+    scales, zeros = np.array([0.5, 0.1, 2], np.float32), np.array([3, -128, 7])
+    own = TensorCase((3, 3), "int8", scales=scales.tolist(), zeros=zeros.tolist(), axis=axis)
+    session, x = session_of("DEQUANTIZE", [own, TensorCase((3, 3))], {}), RANDOM.integers(-128, 128, (3, 3), np.int8)
+    form = (3, 1) if axis == 0 else (1, 3)
+    wanted = (x - zeros.reshape(form)).astype(np.float32) * scales.reshape(form)
+    np.testing.assert_array_equal(session.run(None, {"t0": x})[0], wanted)
+
+
+def test_strided_slices_have_new_axes_and_axes_without_numbers() -> None:
+    cube = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
+    cases = [
+        (ints(0, 1), ints(0, 3), {2: ("i", 1)}, cube[..., 1:3]),
+        (ints(0, 0, 1), ints(0, 0, 3), {2: ("i", 1), 3: ("i", 2)}, cube[..., None, 1:3]),
+        (ints(1, 0, 1, 0), ints(2, 0, 3, 0), {2: ("i", 2), 3: ("i", 8), 4: ("i", 1)}, cube[1, ..., 1:3, None]),
+        (ints(0, 1), ints(0, 2), {3: ("i", 1), 4: ("i", 2)}, cube[None, 1]),
+    ]
+    for begin, end, options, wanted in cases:
+        tensors = [CUBE, begin, end, ints(*[1] * begin.shape[0]), TensorCase(wanted.shape)]
+        found = session_of("STRIDED_SLICE", tensors, options).run(None, {"t0": cube})[0]
+        np.testing.assert_array_equal(found, wanted)

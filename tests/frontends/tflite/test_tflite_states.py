@@ -75,7 +75,7 @@ def test_states_of_an_lstm_have_the_batch_of_the_file() -> None:
     operator = OperatorCase("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, (15,), {0: ("b", 4)})
     data = tflite_model(tensors, [operator], (0,), (15,))
     assert InferenceSession(data, threads=1).get_inputs()[0].shape == [1, 2, 3]
-    with pytest.raises(GlowError, match=r"state \[1, 4\] does not fit a batch of 3"):
+    with pytest.raises(GlowError, match=r"state \[1, 4\] does not fit a batch of 3 and 4 units"):
         InferenceSession(data, threads=1, dimensions={"t0.0": 3})
 
 

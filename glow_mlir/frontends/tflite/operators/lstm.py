@@ -30,9 +30,12 @@ def unidirectional_lstm(node: TfliteNode) -> SSAValue:
     value = node.input(INPUT)
     steps = value if is_time_first else node.emit(TransposeOp, value, permutation=(1, 0, 2))
     count, batch, depth = shape_of(steps)
-    for position in (OUTPUT_STATE, CELL_STATE):
-        if node.shape(position)[:-1] != (batch,):
-            raise node.unsupported(f"the state {list(node.shape(position))} does not fit a batch of {batch}")
+    units = node.shape(WEIGHTS + 1)[0] if node.shape(WEIGHTS + 1) else 0
+    shown = node.shape(PROJECTION)[0] if node.has(PROJECTION) and node.shape(PROJECTION) else units
+    for position, width in ((OUTPUT_STATE, shown), (CELL_STATE, units)):
+        if node.shape(position) != (batch, width):
+            reason = f"the state {list(node.shape(position))} does not fit a batch of {batch} and {width} units"
+            raise node.unsupported(reason)
     rows = node.emit(ReshapeOp, steps, shape=(count * batch, depth))
     sums = cell.of_input(rows)
     sums = node.emit(ReshapeOp, sums, shape=(count, batch, shape_of(sums)[1]))
