@@ -79,6 +79,15 @@ def test_states_of_an_lstm_have_the_batch_of_the_file() -> None:
         InferenceSession(data, threads=1, dimensions={"t0.0": 3})
 
 
+def test_weights_of_an_lstm_fit_each_other() -> None:
+    weights = [*[constant(4, 3)] * 3, constant(4, 2), *[constant(4, 4)] * 4, *[constant(4)] * 4]
+    tensors = [TensorCase((1, 2, 3)), *weights, *[TensorCase((1, 4), is_variable=True)] * 2, TensorCase((1, 2, 4))]
+    operands = (*range(9), -1, -1, -1, *range(9, 13), -1, -1, 13, 14, -1, -1, -1, -1)
+    operator = OperatorCase("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, (15,), {0: ("b", 4)})
+    with pytest.raises(GlowError, match="weights of gates from operand 1 on do not fit each other"):
+        InferenceSession(tflite_model(tensors, [operator], (0,), (15,)), threads=1)
+
+
 def counters(names: list[Mapping[int, str]]) -> bytes:
     """Handles with these options, whose variables begin with 0, 1, …; each call adds the input to the first one."""
     count = len(names)
