@@ -33,11 +33,11 @@ def test_bits_are_counted(dtype: np.dtype[np.integer]) -> None:
     check(one("stablehlo.count_leading_zeros", values, result=zeros), [values], [zeros])
 
 
-@pytest.mark.parametrize("target", ["uint8", "int16", "float32", "float64", "uint64", "float16"])
-def test_bits_are_those_of_other_types_with_the_lowest_first(target: str) -> None:
+@pytest.mark.parametrize("other", ["uint8", "int16", "float32", "float64", "uint64", "float16"])
+def test_bits_are_those_of_other_types_with_the_lowest_first(other: str) -> None:
     values = np.random.default_rng(0).integers(0, 1 << 30, (3, 2), np.uint32)
-    found = values.view(target)
-    size = np.dtype(target).itemsize
+    found = values.view(other)
+    size = np.dtype(other).itemsize
     shape = (3, 2, 4 // size) if size < 4 else (3, 2) if size == 4 else (3,)
     expected = found.reshape(shape)
     check(one("stablehlo.bitcast_convert", values, result=expected), [values], [expected])
