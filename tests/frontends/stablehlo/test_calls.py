@@ -12,9 +12,9 @@ VALUES = np.arange(3, dtype=np.float32)
 TYPE = type_of(VALUES)
 
 
-@pytest.mark.parametrize("target", ["Sharding", "SPMDFullToShardShape", "annotate_device_placement"])
-def test_annotations_give_their_operands(target: str) -> None:
-    check(f"%r = stablehlo.custom_call @{target}(%0) : ({TYPE}) -> {TYPE}", [VALUES], [VALUES])
+@pytest.mark.parametrize("annotation", ["Sharding", "SPMDFullToShardShape", "annotate_device_placement"])
+def test_annotations_give_their_operands(annotation: str) -> None:
+    check(f"%r = stablehlo.custom_call @{annotation}(%0) : ({TYPE}) -> {TYPE}", [VALUES], [VALUES])
 
 
 def test_another_call_is_refused_by_its_target() -> None:
