@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.limits import MAX_ELEMENTS
 from glow_mlir.frontends.tflite.builtins import BUILTINS
 from glow_mlir.frontends.tflite.sparsity import densified
 from glow_mlir.support.dataclass import dataclass
@@ -211,7 +212,8 @@ class _Reader:
         if kind not in TYPES:
             raise self._buffer.error(f"tensor '{name}' is of the unknown type {kind}")
         shape = tuple(table.array(0, "<i4").tolist())
-        if len(shape) > MAX_AXES or min(shape, default=0) < 0:
+        is_large = math.prod(size or 1 for size in shape) > MAX_ELEMENTS
+        if is_large or len(shape) > MAX_AXES or min(shape, default=0) < 0:
             raise self._buffer.error(f"{table.role} has the shape {list(shape)}")
         values, is_variable = self._values(table, name, shape, TYPES[kind]), bool(table.number(5, "?"))
         free = tuple(np.flatnonzero(table.array(7, "<i4")[: len(shape)] == FREE).tolist())

@@ -20,7 +20,7 @@ from glow_mlir.frontends.tflite.names import Entry, entries_of
 from glow_mlir.frontends.tflite.node import GraphValues
 from glow_mlir.frontends.tflite.sizes import chosen_shapes
 from glow_mlir.frontends.tflite.subgraphs import import_operator
-from glow_mlir.frontends.tflite.variables import Variables
+from glow_mlir.frontends.tflite.variables import Variables, state_names
 from glow_mlir.support.symbols import GivenDimension
 
 
@@ -71,8 +71,8 @@ class _GraphImport:
         self._graph = model.subgraphs[entry.subgraph]
         names = frozenset(name for _, name in entry.outputs)
         self._builder = ModuleBuilder(names, pool, storage, problems=problems)
-        variables = Variables(model, self._builder, initial)
-        self._values = GraphValues(self._builder, self._graph.tensors, variables)
+        variables = Variables(model, self._builder, state_names(model), initial)
+        self._values = GraphValues(self._builder, self._graph.tensors, variables, calls=(entry.subgraph,))
 
     def run(self, dimensions: Mapping[str, GivenDimension], values: Mapping[str, np.ndarray]) -> None:
         """Import operators in their order, and note those that are not supported."""
@@ -110,6 +110,6 @@ class _GraphImport:
 
 def _dtype(item: Tensor, role: str) -> str:
     """The name of the dtype of a tensor that callers give or get."""
-    if item.dtype in OTHER_TYPES:
+    if item.dtype in OTHER_TYPES or item.dtype not in ELEMENT_TYPES:
         raise UnsupportedError(f"{role} of {item.dtype} is not supported", node=item.name)
     return item.dtype

@@ -64,8 +64,10 @@ class TfliteModel:
     @property
     def _has_fixed_sizes(self) -> bool:
         """Whether sizes are those of the file unless options say others: variables and several entries fix them."""
-        kinds = {operator.kind for graph in self.file.subgraphs for operator in graph.operators}
-        return len(self._entries) > 1 or "VAR_HANDLE" in kinds
+        graphs = self.file.subgraphs
+        has_handles = any(operator.kind == "VAR_HANDLE" for graph in graphs for operator in graph.operators)
+        has_states = any(item.is_variable for graph in graphs for item in graph.tensors)
+        return len(self._entries) > 1 or has_handles or has_states
 
     def default_sizes(self) -> dict[str, int]:
         """Free dimension → its size in the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeVar, cast
@@ -73,10 +74,10 @@ class GraphValues:
     file_tensors: Sequence[Tensor]
     """The tensors as they are in the file."""
     variables: Variables
+    calls: tuple[int, ...]
+    """The numbers of the graphs that are being emitted, the innermost one last."""
     values: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     handles: dict[int, str] = field(default_factory=dict[int, str])
-    calls: tuple[int, ...] = (0,)
-    """The numbers of the graphs that are being emitted, the innermost one last."""
     is_resized: bool = False
     """Whether an input has another shape than in the file."""
     tensors: list[Tensor] = field(init=False)
@@ -220,12 +221,24 @@ class TfliteNode(NodeBuilder):
             raise self.unsupported(f"{role} is not a constant")
         return found
 
+    def integers(self, position: int, role: str) -> np.ndarray:
+        """The integers that a constant operand has."""
+        found = self.known(position, role)
+        if found.dtype.kind not in "iu":
+            raise self.unsupported(f"{role} is of {found.dtype.name}, no integers")
+        return found
+
     def whole(self, position: int, role: str) -> int:
         """The integer that a constant operand of one element is."""
-        found = self.known(position, role)
-        if found.size != 1 or found.dtype.kind not in "iu":
-            raise self.unsupported(f"{role} is of {found.dtype.name} and shape {list(found.shape)}, no integer")
+        found = self.integers(position, role)
+        if found.size != 1:
+            raise self.unsupported(f"{role} has the shape {list(found.shape)}, and is no integer")
         return int(found.item())
+
+    def shape_by(self, position: int) -> Shape:
+        """The shape of the result: that in the file, or what an operand says where inputs have other shapes."""
+        known = self.fold(self.input(position)) if self.graph.is_resized and self.has(position) else None
+        return self.output().shape if known is None else tuple(known.reshape(-1).tolist())
 
     def is_float(self, position: int = 0) -> bool:
         """Whether an operand is of f32."""
@@ -236,15 +249,20 @@ class TfliteNode(NodeBuilder):
         tensor = self.tensor(position)
         if not tensor.is_variable:
             raise self.unsupported(f"operand {position} is no state")
-        if tensor.name not in self.graph.variables.initial:
+        variables, name = self.graph.variables, self._state_name(position)
+        if name not in variables.initial:
             zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
-            self.graph.variables.initial[tensor.name] = np.full(tensor.shape, zero, tensor.dtype)
-        return self.graph.variables.read(tensor.name)
+            variables.initial[name] = np.full(tensor.shape, zero, tensor.dtype)
+        return variables.read(name)
+
+    def _state_name(self, position: int) -> str:
+        """The name of the variable of an operand that is kept from call to call."""
+        return self.graph.variables.states[self.graph.calls[-1], self.operator.inputs[position]]
 
     def keep(self, position: int, value: SSAValue) -> None:
         """Give an operand that is kept from call to call its value for the next call."""
         shaped = self.emit(ReshapeOp, value, shape=self.shape(position))
-        self.graph.variables.assign(self.tensor(position).name, shaped)
+        self.graph.variables.assign(self._state_name(position), shaped)
 
     # Quantized values
 
@@ -305,6 +323,8 @@ def quantized_limit(limit: float, scale: np.float32) -> int:
     if not np.isfinite(limit):
         return UNLIMITED if limit > 0 else -UNLIMITED
     ratio = np.float32(limit) / scale
+    if not abs(ratio) < UNLIMITED:
+        return quantized_limit(math.copysign(math.inf, limit), scale)
     return int(np.copysign(np.floor(np.abs(ratio) + np.float32(0.5)), ratio))
 
 

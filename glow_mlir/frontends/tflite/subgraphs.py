@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.tflite.file import CUSTOM, Operator, Tensor
 from glow_mlir.frontends.tflite.node import IMPORTERS, GraphValues, Importer, TfliteNode
@@ -48,6 +50,9 @@ def import_operator(values: GraphValues, operator: Operator) -> None:
     if strings := [item.name for item in named if item.dtype == "string"]:
         reason = f"{operator.kind}: '{strings[0]}' has strings"
         raise UnsupportedError(reason, node=operator.name, hint=STRINGS_HINT)
+    if others := [item for item in named if item.dtype.startswith("complex")]:
+        reason = f"{operator.kind}: '{others[0].name}' of {others[0].dtype} is not supported"
+        raise UnsupportedError(reason, node=operator.name)
     if any(number >= 0 and not values.is_known(number) for number in operator.inputs):
         return  # An operator in front of it is not supported, and named.
     if values.is_resized:
@@ -56,13 +61,15 @@ def import_operator(values: GraphValues, operator: Operator) -> None:
     results = [] if found is None else [found] if isinstance(found, SSAValue) else found
     for number, result in zip(operator.outputs, results, strict=False):
         _check(values, operator, values.file_tensors[number], sizes_of(result))
+        _check_element(operator, values.file_tensors[number], result)
         values.set(number, result)
 
 
 def _imported(values: GraphValues, importer: Importer, operator: Operator) -> SSAValue | Sequence[SSAValue] | None:
     """What an importer returns; raises `UnsupportedError` if it computes with sizes that have bounds only."""
     try:
-        return importer(TfliteNode(values, operator))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # Of damaged scales, which are refused.
+            return importer(TfliteNode(values, operator))
     except (TypeError, AttributeError) as error:
         if not values.builder.has_bounds:
             raise
@@ -90,6 +97,27 @@ def _check(values: GraphValues, operator: Operator, item: Tensor, shape: Sizes) 
         raise ModelError(f"{operator.kind}: {reason}", node=operator.name)
 
 
+def _check_element(operator: Operator, item: Tensor, value: SSAValue) -> None:
+    """Raise `ModelError` unless the elements of a value are those of its tensor in the file."""
+    wanted, found = ELEMENT_TYPES.get(item.dtype), element_of(value)
+    if wanted is not None and found != wanted:
+        raise ModelError(f"{operator.kind}: '{item.name}' is of {item.dtype}, not of {found}", node=operator.name)
+
+
+def _give(inner: GraphValues, node: TfliteNode, inputs: Sequence[int], operands: Sequence[SSAValue]) -> None:
+    """Give the inputs of a graph their values; raises `ModelError` unless their types are those of the file."""
+    taken = [inner.file_tensors[number] for number in inputs]
+    shapes, sizes = [item.shape for item in taken], [sizes_of(value) for value in operands]
+    inner.is_resized = shapes != sizes
+    may_differ = node.graph.is_resized and [*map(len, shapes)] == [*map(len, sizes)]
+    if inner.is_resized and not may_differ:
+        reason = f"graph {inner.calls[-1]} takes the shapes {shapes}, not {sizes}"
+        raise ModelError(f"{node.kind}: {reason}", node=node.name)
+    for number, value in zip(inputs, operands, strict=True):
+        _check_element(node.operator, inner.file_tensors[number], value)
+        inner.set(number, value)
+
+
 def emit_subgraph(node: TfliteNode, number: int, operands: Sequence[SSAValue]) -> list[SSAValue]:
     """
     Emit the operators of a graph of the file, with these operands as its inputs; returns its outputs.
@@ -104,12 +132,8 @@ def emit_subgraph(node: TfliteNode, number: int, operands: Sequence[SSAValue]) -
     graph = subgraphs[number]
     if any(item.kind in STATEFUL for item in graph.operators) or any(item.is_variable for item in graph.tensors):
         raise node.unsupported("of graphs with variables is not supported")
-    shapes = [graph.tensors[item].shape for item in graph.inputs]
-    if shapes != [sizes_of(value) for value in operands]:
-        given = [sizes_of(value) for value in operands]
-        raise ModelError(f"{node.kind}: graph {number} takes the shapes {shapes}, not {given}", node=node.name)
     inner = GraphValues(node.builder, graph.tensors, around.variables, calls=(*around.calls, number))
-    inner.values.update(zip(graph.inputs, operands, strict=True))
+    _give(inner, node, graph.inputs, operands)
     for operator in graph.operators:
         with node.builder.node_errors(operator.kind, operator.name):
             import_operator(inner, operator)

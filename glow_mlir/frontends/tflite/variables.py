@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
@@ -15,19 +17,45 @@ from glow_mlir.support.dataclass import dataclass
 
 
 def handle_of(operator: Operator) -> tuple[int, str]:
-    """The tensor of a VAR_HANDLE, and the name of its variable: the shared name in its options, or the tensor's."""
+    """
+    The tensor of a VAR_HANDLE, and the name of its variable: that in its options, behind the container, if it has one.
+
+    All variables without a name are the same one, as in LiteRT.
+    """
     if not operator.outputs or operator.outputs[0] < 0:
         raise ModelError("VAR_HANDLE: it has no result", node=operator.name)
-    options = operator.options
-    return operator.outputs[0], (options.text(1) if options is not None else "") or operator.name
+    names = [] if operator.options is None else [operator.options.text(field) for field in (0, 1)]
+    return operator.outputs[0], "/".join(name for name in names if name) or "variable"
+
+
+def state_names(file: TfliteFile) -> dict[tuple[int, int], str]:
+    """
+    The name of each tensor that keeps its values from call to call, by the numbers of its graph and of itself.
+
+    It is that of the tensor, with both numbers where it is empty, or another tensor or variable has it.
+    """
+    numbers = [
+        (graph, number, item.name)
+        for graph, own in enumerate(file.subgraphs)
+        for number, item in enumerate(own.tensors)
+        if item.is_variable
+    ]
+    handles = (item for graph in file.subgraphs for item in graph.operators if item.kind == "VAR_HANDLE")
+    counts = Counter([name for _, _, name in numbers] + [handle_of(item)[1] for item in handles])
+    return {
+        (graph, number): name if name and counts[name] == 1 else f"{name or 'state'}.{graph}.{number}"
+        for graph, number, name in numbers
+    }
 
 
 @dataclass
 class Variables:
-    """The variables of a file; `initial` are the values that graphs run by CALL_ONCE assign."""
+    """The variables of a file; `initial` are the values that graphs run by CALL_ONCE assign, and those of states."""
 
     file: TfliteFile
     builder: ModuleBuilder
+    states: Mapping[tuple[int, int], str]
+    """Numbers of a graph and of a tensor that keeps its values → the name of the variable."""
     initial: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     _values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     """Name → the value at this point of the call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflite_files import GraphCase, OperatorCase, TensorCase, tflite_file
+from tflite_files import GraphCase, OperatorCase, SignatureCase, TensorCase, tflite_file
 from tflite_reference import reference
 
 from glow_mlir import GlowError, InferenceSession
@@ -98,3 +98,32 @@ def test_graphs_that_are_wrong_are_refused() -> None:
         session(
             tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), graph("HASHTABLE", PAIR)])
         )
+
+
+def test_loops_and_branches_take_a_free_batch() -> None:
+    row = TensorCase((1, 3), free=(0,))
+    step = GraphCase([row, NUMBER, row], [OperatorCase("EXP", (0,), (2,))], (0,), (2,))
+    branch = GraphCase([row, row], [OperatorCase("NEG", (0,), (1,))], (0,), (1,))
+    operator = OperatorCase("IF", (0, 1), (2,), {0: ("i", 1), 1: ("i", 2)})
+    data = tflite_file([GraphCase([TRUTH, row, row], [operator], (0, 1), (2,)), step, branch])
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (found,) = InferenceSession(data, threads=1).run(None, {"t0": np.array(False), "t1": x})
+    np.testing.assert_array_equal(found, -x)
+
+
+def test_a_graph_that_is_called_has_the_types_of_its_operands() -> None:
+    data = tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), graph("NEG", [ONE, ONE])])
+    with pytest.raises(ModelError, match=r"IF: graph 1 takes the shapes \[\(\)\], not \[\(3,\)\]"):
+        session(data)
+    whole = TensorCase((3,), "int32")
+    data = tflite_file([graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 1), 1: ("i", 1)}), graph("NEG", [whole, whole])])
+    with pytest.raises(ModelError, match="IF: 't0' is of int32, not of f32"):
+        session(data)
+
+
+def test_an_entry_calls_the_first_graph() -> None:
+    operator = graph("IF", [TRUTH, VECTOR, VECTOR], {0: ("i", 0), 1: ("i", 0)})
+    data = tflite_file([graph("NEG", PAIR), operator], [SignatureCase("choose", 1, {0: "truth", 1: "x"}, {2: "y"})])
+    x = np.array([1, 2, 3], np.float32)
+    (found,) = InferenceSession(data, entry="choose", threads=1).run(None, {"truth": np.array(True), "x": x})
+    np.testing.assert_array_equal(found, -x)

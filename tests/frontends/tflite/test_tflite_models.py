@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from glow_mlir import GlowError, InferenceSession
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.tflite.file import TfliteFile
 from glow_mlir.frontends.tflite.importer import import_tflite
+from glow_mlir.frontends.tflite.model import TfliteModel
 
 RANDOM = np.random.default_rng(0)
 WEIGHTS = RANDOM.standard_normal((4, 3, 3, 2)).astype(np.float32)
@@ -193,3 +196,55 @@ def test_a_variable_without_a_result_is_refused(tmp_path: Path) -> None:
     data = tflite_model([TensorCase((2,))], [OperatorCase("VAR_HANDLE", (), ())], (0,), (0,))
     with pytest.raises(ModelError, match="VAR_HANDLE: it has no result"):
         session(data, tmp_path)
+
+
+SCALAR, EMPTY = (
+    TensorCase((), "int32", np.array(1, np.int32)),
+    TensorCase((1, 0, 2, 1), "int8", scales=[1.0], zeros=[0]),
+)
+REAL = TensorCase((2,), values=np.ones(2, np.float32))
+RESIZED = TensorCase((1, 2, 2, 1), "int8", scales=[1.0], zeros=[0])
+SMALL = TensorCase((1, 4, 4, 1), "int8", scales=[1e-40], zeros=[0])
+POOL = {1: ("i", 1), 2: ("i", 1), 3: ("i", 1), 4: ("i", 1), 5: ("b", 3)}
+LARGE = TensorCase((1 << 20, 1 << 20, 1 << 20, 0))
+
+DAMAGED: dict[str, tuple[str, list[TensorCase], dict[int, Any] | None]] = {
+    r"result of the shape \[1\], without four": (
+        "TRANSPOSE_CONV",
+        [SCALAR, TensorCase((1, 1, 1, 1)), TensorCase((1, 1, 1, 1)), TensorCase((1,))],
+        {1: ("i", 1), 2: ("i", 1)},
+    ),
+    r"of int8 as int32 is not supported": ("MAX_POOL_2D", [RESIZED, replace(RESIZED, dtype="int32")], POOL),
+    r"is not to the size \[2, 3\]": (
+        "RESIZE_NEAREST_NEIGHBOR",
+        [RESIZED, TensorCase((2,), "int32", np.array([2, 3], np.int32)), RESIZED],
+        {},
+    ),
+    r"the axes is of float32, no integers": ("SUM", [TensorCase((2,)), REAL, TensorCase((1,))], {}),
+    r"the begin is of float32, no integers": ("SLICE", [TensorCase((2,)), REAL, REAL, TensorCase((2,))], None),
+    r"has parts without the 2 axes of its operand": ("SPLIT", [SCALAR, TensorCase((2, 2)), TensorCase((2,))], {}),
+    r"axis 0 of \[1000000000\] does not fit 1 parts": ("UNPACK", [TensorCase((10**9,)), TensorCase(())], {}),
+    r"images without elements": ("RESIZE_BILINEAR", [EMPTY, REAL, RESIZED], {}),
+    r"has the shape \[1048576, 1048576, 1048576, 0\]": ("NEG", [LARGE, LARGE], None),
+    r"'t1' of complex64 is not supported": ("CAST", [TensorCase((2,)), TensorCase((2,), "complex64")], {}),
+    r"is of int8, not of f32": ("RELU", [TensorCase((2,)), TensorCase((2,), "int8")], None),
+    r"a quotient of scales is no number": ("RELU", [RESIZED, replace(RESIZED, scales=[1e-42])], None),
+}
+"""What the error says → an operator, its tensors with the result last, and its options."""
+
+
+@pytest.mark.parametrize("reason", DAMAGED)
+def test_operands_that_do_not_fit_are_one_line(reason: str) -> None:
+    kind, tensors, options = DAMAGED[reason]
+    given = [number for number, item in enumerate(tensors[:-1]) if item.values is None]
+    operator = OperatorCase(kind, range(len(tensors) - 1), (len(tensors) - 1,), options)
+    with pytest.raises(GlowError, match=reason) as caught:
+        TfliteModel(tflite_model(tensors, [operator], given, (len(tensors) - 1,))).module({})
+    assert "\n" not in str(caught.value)
+
+
+def test_limits_of_a_tiny_scale_are_those_of_the_type() -> None:
+    operator = OperatorCase("MAX_POOL_2D", (0,), (1,), POOL)
+    session = InferenceSession(tflite_model([SMALL, SMALL], [operator], (0,), (1,)), threads=1)
+    x = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 4, 1)
+    np.testing.assert_array_equal(session.run(None, {"t0": x})[0], x.clip(0))

@@ -133,3 +133,39 @@ def test_states_of_filters_last_from_call_to_call() -> None:
         np.testing.assert_allclose(session.run(None, {"t0": x})[0], wanted, rtol=1e-5, atol=1e-5)
     session.reset_state()
     assert not any(array.any() for array in session.get_state().values())
+
+
+@pytest.mark.parametrize("bounds", [(0, 0.3, 0.1), (0, 1, 0.1), (2, 900, 0.1), (0.7, -3, -0.3)])
+def test_ranges_of_floats_are_sums_of_steps(bounds: tuple[float, float, float]) -> None:
+    start, end, step = (np.float32(item) for item in bounds)
+    count = int(np.ceil((end - start) / step))
+    wanted = np.cumsum(np.array([start, *[step] * (count - 1)]), dtype=np.float32)
+    tensors = [*[TensorCase((), values=np.array(item)) for item in (start, end, step)], TensorCase(wanted.shape)]
+    tensors += [TensorCase(()), TensorCase(wanted.shape)]
+    operators = [OperatorCase("RANGE", (0, 1, 2), (3,), {}), OperatorCase("ADD", (3, 4), (5,), {0: ("b", 0)})]
+    session = InferenceSession(tflite_model(tensors, operators, (4,), (5,)), threads=1)
+    np.testing.assert_array_equal(session.run(None, {"t4": np.zeros((), np.float32)})[0], wanted)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_values_with_a_scale_for_each_index_are_dequantized(axis: int) -> None:
+    scales, zeros = np.array([0.5, 0.1, 2], np.float32), np.array([3, -128, 7])
+    own = TensorCase((3, 3), "int8", scales=scales.tolist(), zeros=zeros.tolist(), axis=axis)
+    session, x = session_of("DEQUANTIZE", [own, TensorCase((3, 3))], {}), RANDOM.integers(-128, 128, (3, 3), np.int8)
+    form = (3, 1) if axis == 0 else (1, 3)
+    wanted = (x - zeros.reshape(form)).astype(np.float32) * scales.reshape(form)
+    np.testing.assert_array_equal(session.run(None, {"t0": x})[0], wanted)
+
+
+def test_strided_slices_have_new_axes_and_axes_without_numbers() -> None:
+    cube = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
+    cases = [
+        (ints(0, 1), ints(0, 3), {2: ("i", 1)}, cube[..., 1:3]),
+        (ints(0, 0, 1), ints(0, 0, 3), {2: ("i", 1), 3: ("i", 2)}, cube[..., None, 1:3]),
+        (ints(1, 0, 1, 0), ints(2, 0, 3, 0), {2: ("i", 2), 3: ("i", 8), 4: ("i", 1)}, cube[1, ..., 1:3, None]),
+        (ints(0, 1), ints(0, 2), {3: ("i", 1), 4: ("i", 2)}, cube[None, 1]),
+    ]
+    for begin, end, options, wanted in cases:
+        tensors = [CUBE, begin, end, ints(*[1] * begin.shape[0]), TensorCase(wanted.shape)]
+        found = session_of("STRIDED_SLICE", tensors, options).run(None, {"t0": cube})[0]
+        np.testing.assert_array_equal(found, wanted)

@@ -99,6 +99,27 @@ def test_a_free_batch_is_that_of_litert() -> None:
             np.testing.assert_allclose(found, wanted, rtol=0, atol=3e-6 * float(np.abs(wanted).max()))
 
 
+@pytest.mark.parametrize("kind", ["FILL", "BROADCAST_TO", "RESHAPE"])
+def test_shapes_that_a_model_computes_follow_the_batch(kind: str) -> None:
+    """The first size of a shape is that of the input, as Keras' layers write it."""
+    scalar, tensors = TensorCase((), "int32"), [TensorCase((1, 2, 3), free=BATCH), TensorCase((3,), "int32")]
+    tensors += [TensorCase((1,), "int32", np.array([item], np.int32)) for item in (0, 1, 1)]
+    number, row = np.array(2.5, np.float32), np.arange(6, dtype=np.float32)[None]
+    tensors += [scalar, TensorCase((), "int32", np.array(6, np.int32)), TensorCase((2,), "int32")]
+    tensors += [TensorCase((), values=number), TensorCase((1, 6), values=row), TensorCase((1, 6), free=BATCH)]
+    operators = [
+        OperatorCase("SHAPE", (0,), (1,), {0: ("b", 2)}),
+        OperatorCase("STRIDED_SLICE", (1, 2, 3, 4), (5,), {4: ("i", 1)}),
+        OperatorCase("PACK", (5, 6), (7,), {0: ("i", 2)}),
+        OperatorCase(kind, {"FILL": (7, 8), "BROADCAST_TO": (9, 7), "RESHAPE": (0, 7)}[kind], (10,), {}),
+    ]
+    session = InferenceSession(tflite_model(tensors, operators, (0,), (10,)), threads=1)
+    for batch in (1, 3):
+        x = RANDOM.standard_normal((batch, 2, 3)).astype(np.float32)
+        wanted = {"FILL": np.full((batch, 6), number), "BROADCAST_TO": row.repeat(batch, 0), "RESHAPE": x}[kind]
+        np.testing.assert_array_equal(session.run(None, {"t0": x})[0], wanted.reshape(batch, 6))
+
+
 def test_sizes_that_no_axis_has_are_refused() -> None:
     with pytest.raises(GlowError, match=r"no free dimension 'n'.*free dimensions: 't0\.0'"):
         InferenceSession(free_batch(), dimensions={"n": 2})

@@ -39,6 +39,8 @@ def unpack(node: TfliteNode) -> Sequence[SSAValue]:
     """The parts of an operand along an axis, each without this axis."""
     shape = node.shape(0)
     axis = normalize_axis(node.options.number(1, "i"), len(shape))
+    if not shape or shape[axis] != len(node.operator.outputs):
+        raise node.unsupported(f"axis {axis} of {list(shape)} does not fit {len(node.operator.outputs)} parts")
     parts: list[SSAValue] = []
     for index in range(shape[axis]):
         starts, ends = ([0] * len(shape), list(shape))
@@ -74,7 +76,7 @@ def space_to_depth(node: TfliteNode) -> SSAValue:
 
 def _blocks(node: TfliteNode) -> tuple[list[int], np.ndarray]:
     """The sizes [M] of blocks along the axes behind the batch, and the borders [M, 2]."""
-    blocks, borders = node.known(1, "the blocks").reshape(-1), node.known(2, "the border")
+    blocks, borders = node.integers(1, "the blocks").reshape(-1), node.integers(2, "the border")
     if borders.shape != (len(blocks), 2) or len(blocks) >= len(node.shape(0)) or (blocks < 1).any():
         raise node.unsupported(f"blocks {blocks.tolist()} do not fit the shape {list(node.shape(0))}")
     if (borders < 0).any():
@@ -124,7 +126,7 @@ def batch_to_space(node: TfliteNode) -> SSAValue:
 @tflite_operator("REVERSE_V2")
 def reverse(node: TfliteNode) -> SSAValue:
     """The elements along some axes in reverse order."""
-    axes = {normalize_axis(axis, len(node.shape(0))) for axis in node.known(1, "the axes").reshape(-1).tolist()}
+    axes = {normalize_axis(axis, len(node.shape(0))) for axis in node.integers(1, "the axes").reshape(-1).tolist()}
     parts = [range(size)[::-1] if axis in axes else range(size) for axis, size in enumerate(node.shape(0))]
     return taken(node, node.input(0), parts)
 
@@ -139,13 +141,13 @@ def reverse_sequence(node: TfliteNode) -> SSAValue:
 @tflite_operator("TILE")
 def tile(node: TfliteNode) -> SSAValue:
     """The whole operand repeated along each axis."""
-    return node.emit(TileOp, node.input(0), repeats=node.known(1, "the number of repetitions").reshape(-1).tolist())
+    return node.emit(TileOp, node.input(0), repeats=node.integers(1, "the number of repetitions").reshape(-1).tolist())
 
 
 @tflite_operator("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> SSAValue:
     """The operand repeated along axes of size 1 and new axes, to the shape of the result."""
-    return node.emit(ExpandOp, node.input(0), shape=node.output().shape)
+    return node.emit(ExpandOp, node.input(0), shape=node.shape_by(1))
 
 
 SYMMETRIC = 1
@@ -155,7 +157,7 @@ SYMMETRIC = 1
 @tflite_operator("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> SSAValue:
     """A border in which the operand is mirrored, with or without its outermost elements."""
-    widths, value = node.known(1, "the width of the border"), node.input(0)
+    widths, value = node.integers(1, "the width of the border"), node.input(0)
     if widths.shape != (len(node.shape(0)), 2) or (widths < 0).any():
         raise node.unsupported(f"the border {widths.tolist()} does not fit {len(node.shape(0))} axes")
     if node.options.number(0, "b") != SYMMETRIC:

@@ -27,7 +27,7 @@ def rank(node: TfliteNode) -> SSAValue:
 @tflite_operator("FILL")
 def fill(node: TfliteNode) -> SSAValue:
     """One number in a shape."""
-    return node.emit(ExpandOp, node.emit(ReshapeOp, node.input(1), shape=()), shape=node.output().shape)
+    return node.emit(ExpandOp, node.emit(ReshapeOp, node.input(1), shape=()), shape=node.shape_by(0))
 
 
 @tflite_operator("ZEROS_LIKE")
@@ -42,10 +42,15 @@ def range_(node: TfliteNode) -> SSAValue:
     start, end, step = (node.known(position, "a bound").reshape(()) for position in range(3))
     if not step:
         raise node.unsupported("has a step of 0")
-    count = max(0, int(np.ceil((end.item() - start.item()) / step.item())))
+    with np.errstate(over="ignore"):
+        ratio = (end - start) / step if start.dtype.kind == "f" else (end.item() - start.item()) / step.item()
+    if not np.isfinite(ratio):
+        raise node.unsupported(f"has the bounds {start} and {end}")
+    count = max(0, int(np.ceil(ratio)))
     node.check_size(count)
-    numbers = start + np.arange(count).astype(start.dtype) * step
-    return node.constant(numbers.astype(start.dtype))
+    steps = np.full(count, step, start.dtype)
+    steps[:1] = start
+    return node.constant(np.cumsum(steps, dtype=start.dtype))
 
 
 @tflite_operator("BROADCAST_ARGS")

@@ -8,28 +8,41 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import LookupOp
 from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.frontends.tflite.file import FREE
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
 from glow_mlir.frontends.tflite.operators.activations import activated
 from glow_mlir.frontends.tflite.operators.interpolation import rounded
+from glow_mlir.support.symbols import product_of, quotient
 
 
-@tflite_operator("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+@tflite_operator("RESHAPE")
 def reshape(node: TfliteNode) -> SSAValue:
-    """The elements in the shape of the result."""
+    """The elements in the shape of the result, or in that of the second operand if they fit it."""
+    count, shape = product_of(node.shape(0)), node.shape_by(1)
+    if shape.count(FREE) == 1:
+        size = quotient(count, product_of([item for item in shape if item != FREE]))
+        shape = shape if size is None else tuple(size if item == FREE else item for item in shape)
+    fits = product_of(shape) == count
+    return node.emit(ReshapeOp, node.input(0), shape=shape if fits else node.output().shape)
+
+
+@tflite_operator("SQUEEZE", "EXPAND_DIMS")
+def axes_of_one(node: TfliteNode) -> SSAValue:
+    """The elements with fewer or more axes of one element."""
     return node.emit(ReshapeOp, node.input(0), shape=node.output().shape)
 
 
 @tflite_operator("TRANSPOSE")
 def transpose(node: TfliteNode) -> SSAValue:
     """Axes permuted."""
-    order = [normalize_axis(axis, len(node.shape(0))) for axis in node.known(1, "the permutation").reshape(-1).tolist()]
-    return node.emit(TransposeOp, node.input(0), permutation=order)
+    axes, rank = node.integers(1, "the permutation").reshape(-1).tolist(), len(node.shape(0))
+    return node.emit(TransposeOp, node.input(0), permutation=[normalize_axis(axis, rank) for axis in axes])
 
 
 @tflite_operator("PAD", "PADV2")
 def pad(node: TfliteNode) -> SSAValue:
     """A border of a value, which is 0 if none is given: the zero point of quantized values."""
-    widths = node.known(1, "the width of the border")
+    widths = node.integers(1, "the width of the border")
     if widths.shape != (len(node.shape(0)), 2) or (widths < 0).any():
         raise node.unsupported(f"the border {widths.tolist()} does not fit {len(node.shape(0))} axes")
     found = node.tensor(0).quantization

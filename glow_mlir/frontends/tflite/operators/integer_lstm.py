@@ -49,6 +49,8 @@ class IntegerCell:
     def _joined(self, first: int) -> SSAValue:
         """The weights or biases of all gates."""
         parts = [self._node.known(first + gate, "a weight") for gate in self._gates]
+        if len({part.shape[1:] for part in parts}) != 1 or not parts[0].ndim:
+            raise self._node.unsupported(f"the weights of gates from operand {first} on do not fit each other")
         return self._node.constant(np.concatenate(parts), f"{self._node.name}.{first}")
 
     def _product(self, value: SSAValue, position: int, first: int, weights: SSAValue, bias: SSAValue) -> SSAValue:

@@ -30,6 +30,12 @@ def unidirectional_lstm(node: TfliteNode) -> SSAValue:
     value = node.input(INPUT)
     steps = value if is_time_first else node.emit(TransposeOp, value, permutation=(1, 0, 2))
     count, batch, depth = shape_of(steps)
+    units = node.shape(WEIGHTS + 1)[0] if node.shape(WEIGHTS + 1) else 0
+    shown = node.shape(PROJECTION)[0] if node.has(PROJECTION) and node.shape(PROJECTION) else units
+    for position, width in ((OUTPUT_STATE, shown), (CELL_STATE, units)):
+        if node.shape(position) != (batch, width):
+            reason = f"the state {list(node.shape(position))} does not fit a batch of {batch} and {width} units"
+            raise node.unsupported(reason)
     rows = node.emit(ReshapeOp, steps, shape=(count * batch, depth))
     sums = cell.of_input(rows)
     sums = node.emit(ReshapeOp, sums, shape=(count, batch, shape_of(sums)[1]))
@@ -72,6 +78,8 @@ class FloatCell:
     def _joined(self, first: int) -> SSAValue:
         """The weights or biases of all gates."""
         parts = [self._node.known(first + gate, "a weight") for gate in self._gates]
+        if len({part.shape[1:] for part in parts}) != 1 or not parts[0].ndim:
+            raise self._node.unsupported(f"the weights of gates from operand {first} on do not fit each other")
         return self._node.constant(np.concatenate(parts), f"{self._node.name}.{first}")
 
     def of_input(self, rows: SSAValue) -> SSAValue:

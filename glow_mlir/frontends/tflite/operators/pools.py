@@ -31,6 +31,8 @@ def pool_2d(node: TfliteNode) -> SSAValue:
     if node.is_float():
         operator = MaxPoolOp if node.kind == "MAX_POOL_2D" else AvgPoolOp
         return activated(node, node.emit(operator, node.input(0), **form), node.activation)
+    if node.output().dtype != node.tensor(0).dtype:
+        raise node.unsupported(f"of {node.tensor(0).dtype} as {node.output().dtype} is not supported")
     to = node.type_of(node.output(), node.activation)
     found = node.emit(MaxPoolOp, node.input(0), **form) if node.kind == "MAX_POOL_2D" else _integer_mean(node, form)
     limits = (node.splat(limit.data, found) for limit in (to.least, to.most))

@@ -69,6 +69,8 @@ def _convolved(node: TfliteNode, order: Sequence[int], dilations: Sequence[int],
 def transpose_conv(node: TfliteNode) -> SSAValue:
     """The transposed convolution of [N, H, W, C], the third operand, with filters [O, kernel…, C]."""
     strides, kernel, sizes = [node.step(field) for field in (2, 1)], node.image(1)[1:3], node.output().shape[1:3]
+    if len(node.output().shape) != 4:
+        raise node.unsupported(f"has a result of the shape {list(node.output().shape)}, without four axes")
     is_same = node.options.number(0, "b") == SAME
     pads = same_pads(sizes, kernel, strides, (1, 1))[:2] if is_same else [0, 0]
     spans = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.frontends.tflite.node import TfliteNode, tflite_operator
@@ -19,7 +19,21 @@ def dequantize(node: TfliteNode) -> SSAValue:
     """The numbers that quantized values represent, or floats of 16 bits, as f32."""
     if node.tensor(0).dtype == "float16":
         return node.emit(CastOp, node.input(0), to=f32)
+    if len(node.quantization(node.tensor(0)).scales) > 1:
+        return _of_axis(node)
     return node.emit(DequantizeOp, node.quantized(0))
+
+
+def _of_axis(node: TfliteNode) -> SSAValue:
+    """The numbers of quantized values that have a scale and a zero point for each index of an axis."""
+    found, shape = node.quantization(node.tensor(0)), node.shape(0)
+    if not 0 <= found.axis < len(shape) or shape[found.axis] != len(found.scales):
+        raise node.unsupported(f"{len(found.scales)} scales do not fit axis {found.axis} of {list(shape)}")
+    form = (-1, *[1] * (len(shape) - found.axis - 1))
+    zeros = node.constant(found.zero_points.astype(np.int32).reshape(form), f"{node.name}.zeros")
+    scales = node.constant(found.scales.astype(np.float32).reshape(form), f"{node.name}.scales")
+    whole = node.emit(SubOp, node.cast(node.input(0), i32), zeros)
+    return node.emit(MulOp, node.cast(whole, f32), scales)
 
 
 @tflite_operator("QUANTIZE")

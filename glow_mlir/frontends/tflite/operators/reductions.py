@@ -46,7 +46,7 @@ FOLDS: dict[str, type[HighOp]] = {
 def _axes(node: TfliteNode) -> Shape:
     """The axes of a fold, in ascending order."""
     rank = len(node.shape(0))
-    return tuple(sorted({normalize_axis(axis, rank) for axis in node.known(1, "the axes").reshape(-1).tolist()}))
+    return tuple(sorted({normalize_axis(axis, rank) for axis in node.integers(1, "the axes").reshape(-1).tolist()}))
 
 
 @tflite_operator(*FOLDS)

@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
 from glow_mlir.dialects.glow_high.elementwise_math import FLOAT_FUNCTIONS, AbsOp, CastOp, NegOp
 from glow_mlir.dialects.glow_high.quantization import TWICE_RIGHT, IntegerRescaleOp
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.tflite.node import TfliteNode
 
 BITS = 31
@@ -35,8 +36,11 @@ def quantized_multipliers(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     Multipliers and shifts to the right, of i32, for factors of f64: factor ≈ multiplier / 2^shift.
 
-    TensorFlow Lite's QuantizeMultiplier; factors that are too small become 0.
+    TensorFlow Lite's QuantizeMultiplier; factors that are too small become 0. Raises `UnsupportedError` for infinite
+    ones.
     """
+    if not np.isfinite(factors).all():
+        raise UnsupportedError("a quotient of scales is no number", hint="the scales of its tensors may be damaged")
     fraction, exponent = np.frexp(factors)
     multipliers = np.floor(np.abs(fraction) * 2.0**BITS + 0.5) * np.sign(fraction)
     is_whole = np.abs(multipliers) == 2.0**BITS

@@ -30,6 +30,11 @@ def _sizes(node: TfliteNode) -> Sequence[tuple[int, int]]:
     before, after = node.image(0), node.output().shape
     if len(after) != 4 or (before[0], before[3]) != (after[0], after[3]):
         raise node.unsupported(f"from {list(before)} to {list(after)} is not supported")
+    if 0 in (*before[1:3], *after[1:3]):
+        raise node.unsupported("of images without elements is not supported")
+    wanted = node.fold(node.input(1))
+    if wanted is not None and wanted.reshape(-1).tolist() != [*after[1:3]]:
+        raise node.unsupported(f"to {list(after)} is not to the size {wanted.reshape(-1).tolist()}")
     return list(zip(before[1:3], after[1:3], strict=True))
 
 

@@ -16,36 +16,52 @@ def strided_slice(node: TfliteNode) -> SSAValue:
     """
     A part by begin, end and step along each axis; bits of masks leave out a begin, an end, or an axis.
 
-    If the options say so, ends are relative to begins.
+    Other bits stand for new axes, or for all axes that no number is for. If the options say so, ends are relative to
+    begins.
     """
     begins, ends, steps = (_numbers(node, *operand) for operand in ((1, "the begin"), (2, "the end"), (3, "the step")))
     begin_mask, end_mask, ellipsis, new_axis, shrink = (node.options.number(field, "i") for field in range(5))
     is_relative = bool(node.options.number(5, "?"))
     if is_relative and end_mask:
         raise node.unsupported("with ends that are relative and left out is not supported")
-    if ellipsis or new_axis:
-        raise node.unsupported("with new axes is not supported")
-    if not len(begins) == len(ends) == len(steps) <= len(node.shape(0)):
+    if not len(begins) == len(ends) == len(steps):
         raise node.unsupported(f"begin, end and step do not fit {len(node.shape(0))} axes")
     found: list[range] = []
-    for axis, size in enumerate(node.shape(0)):
-        step = steps[axis] if axis < len(steps) else 1
-        if not step:
+    for index, size in zip(_positions(node, len(begins), ellipsis, new_axis), node.shape(0), strict=True):
+        if index is None:
+            found.append(range(size))
+            continue
+        if not (step := steps[index]):
             raise node.unsupported("has a step of 0")
-        begin = None if axis >= len(begins) or begin_mask >> axis & 1 else begins[axis]
-        end = None if axis >= len(ends) or end_mask >> axis & 1 else ends[axis]
+        begin = None if begin_mask >> index & 1 else begins[index]
+        end = None if end_mask >> index & 1 else ends[index]
         if is_relative and end is not None:
             end += slice(begin, None, step).indices(size)[0]
-        if axis < len(begins) and shrink >> axis & 1:
+        if shrink >> index & 1:
             begin = 0 if begin is None else normalize_axis(begin, size)
             end, step = begin + 1, 1
         found.append(range(*slice(begin, end, step).indices(size)))
     return node.emit(ReshapeOp, taken(node, node.input(0), found), shape=node.output().shape)
 
 
+def _positions(node: TfliteNode, count: int, ellipsis: int, new_axis: int) -> list[int | None]:
+    """For each axis, the position of its begin among `count` numbers; `None` for axes that are taken whole."""
+    rank, found = len(node.shape(0)), list[int | None]()
+    missing = rank - sum(not (ellipsis | new_axis) >> index & 1 for index in range(count))
+    for index in range(count):
+        if ellipsis >> index & 1:
+            found += [None] * missing
+        elif not new_axis >> index & 1:
+            found.append(index)
+    found += [None] * (rank - len(found))
+    if missing < 0 or len(found) != rank:
+        raise node.unsupported(f"begin, end and step do not fit {rank} axes")
+    return found
+
+
 def _numbers(node: TfliteNode, position: int, role: str) -> list[int]:
     """The integers of a constant operand."""
-    return node.known(position, role).reshape(-1).tolist()
+    return node.integers(position, role).reshape(-1).tolist()
 
 
 def taken(node: TfliteNode, value: SSAValue, parts: Sequence[range]) -> SSAValue:
@@ -70,6 +86,8 @@ def split(node: TfliteNode) -> Sequence[SSAValue]:
     """Parts along an axis, one for each result."""
     value, axis = (1, 0) if node.kind == "SPLIT" else (0, 2)
     whole = node.shape(value)
+    if any(len(node.output(position).shape) != len(whole) for position in range(len(node.operator.outputs))):
+        raise node.unsupported(f"has parts without the {len(whole)} axes of its operand")
     along = normalize_axis(node.whole(axis, "the axis"), len(whole))
     parts: list[SSAValue] = []
     begin = 0
