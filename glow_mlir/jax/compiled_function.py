@@ -130,7 +130,11 @@ def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
         raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=HINT)
     if is_deleted(value):
         raise InputError(f"argument '{name}' was deleted, or donated to another call")
-    array = np.asarray(value) if getattr(value, "dtype", None) == expected.dtype else host_array(value)
+    if type(value) is int and not _has(expected.dtype, value):
+        raise InputError(f"argument '{name}' is {value}, which {expected.dtype} does not have")
+    is_whole = type(value) is int and expected.dtype.kind != "b"
+    is_alike = is_whole or getattr(value, "dtype", None) == expected.dtype
+    array = np.asarray(value, expected.dtype if is_whole else None) if is_alike else host_array(value)
     if array.dtype != expected.dtype and not hasattr(value, "dtype") and _fits(array, expected.dtype):
         array = array.astype(expected.dtype)
     if array.shape != expected.shape or array.dtype != expected.dtype:
@@ -146,6 +150,13 @@ KINDS = {kind: rank for rank, group in enumerate(("b", "iu", "fV", "c")) for kin
 def _fits(array: np.ndarray, dtype: Any) -> bool:
     """Whether an element type holds Python's numbers."""
     return array.dtype.kind in KINDS and KINDS[array.dtype.kind] <= KINDS[dtype.kind]
+
+
+def _has(dtype: np.dtype[Any], number: int) -> bool:
+    """Whether an element type has an integer, or rounds it."""
+    if dtype.kind not in "iu":
+        return dtype.kind != "b" and abs(number) < 1 << 64
+    return np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
 
 
 def _is_equal(one: Any, other: Any) -> bool:
