@@ -26,6 +26,7 @@ ROWS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("tools", "command line, editor"),
         ("serving", "HTTP, gRPC"),
         ("examples", "models inside"),
+        ("jax", "functions, models"),
         ("torch", "torch.compile"),
         ("onnx_backend", "ONNX's interface"),
     ],

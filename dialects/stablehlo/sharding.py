@@ -10,9 +10,19 @@ from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Data, Dialect, TypeAttribute
-from xdsl.irdl import AnyAttr, BaseAttr, IRDLOperation, irdl_attr_definition, operand_def, prop_def, result_def
+from xdsl.irdl import (
+    AnyAttr,
+    BaseAttr,
+    IRDLOperation,
+    irdl_attr_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.traits import SymbolOpInterface
 
 from glow_mlir.xdsl_patches.definitions import op_definition
 
@@ -62,6 +72,8 @@ class MeshOp(IRDLOperation):
 
     sym_name = prop_def(StringAttr)
     mesh = prop_def(AnyAttr())
+
+    traits = traits_def(SymbolOpInterface())
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

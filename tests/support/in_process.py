@@ -151,7 +151,7 @@ def _empty_weight_store() -> Generator[None]:
     from glow_mlir.constants import weights
 
     store: dict[str, Any] = vars(weights)["_STORE"]
-    saved = dict(store)
+    saved = {key: value for key in [*store] if (value := store.get(key)) is not None}  # Some are collected meanwhile.
     store.clear()
     try:
         yield

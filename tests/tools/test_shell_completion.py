@@ -55,7 +55,7 @@ def completed(folder: Path, *words: str) -> set[str]:
 
 def test_bash_completes_options_and_choices(folder: Path) -> None:
     assert completed(folder, "glow-run", "--quantization-s") == {"--quantization-schema"}
-    assert completed(folder, "glow-run", "--check", "") == {"interpreter", "onnxruntime"}
+    assert completed(folder, "glow-run", "--check", "") == {"interpreter", "litert", "onnxruntime"}
     assert completed(folder, "glow-run", "net.onnx", "--precision", "b") == {"bf16"}
     assert completed(folder, "glow-opt", "net.mlir", "--stop-after", "s") == {
         "scheduled",

@@ -18,7 +18,11 @@ def operation_class(name: str, context: Context) -> type[Operation] | None:
 def defines_symbol(name: str, context: Context) -> bool:
     """Whether operations of that name define a symbol."""
     kind = operation_class(name, context)
-    return name.endswith("func") if kind is None else kind.has_trait(SymbolOpInterface, value_if_unregistered=False)
+    return (
+        name == "module" or name.endswith("func")
+        if kind is None
+        else kind.has_trait(SymbolOpInterface, value_if_unregistered=False)
+    )
 
 
 def attribute_names(name: str, context: Context) -> dict[str, str]:

@@ -392,8 +392,11 @@ class _Indexer:
         self.open.append(bracket)
 
     def _is_header(self, before: Token) -> bool:
-        """Whether a parenthesis after that token holds the arguments of a function."""
-        return self.statement is not None and before is self.statement.symbol
+        """Whether a parenthesis after that token holds the arguments of a function, or of a reducer of StableHLO."""
+        if self.statement is None:
+            return False
+        is_reducer = before.text == "reducer" or (before.text == ")" and self.statement.start in self.pending)
+        return before is self.statement.symbol or (is_reducer and self.statement.name.endswith(".reduce"))
 
     def _close_bracket(self, number: int, token: Token) -> None:
         """Close the innermost bracket of that kind; brackets still open inside it were never closed."""
