@@ -30,7 +30,7 @@ def function_of(
         # A model that was never called has a list of its inputs, and not the tree of them.
         tree: Any = getattr(model, "input", declared)
         inputs = (jax.tree.map(_example, tree[0] if isinstance(tree, list) and len(tree) == 1 else tree),)  # pyright: ignore
-    # A functional model takes a list of its inputs; calls of a compiled one may have them apart.
+    # A functional model takes a list of its inputs; calls of one that is compiled for them apart have them apart.
     is_apart = len(inputs) > 1 and isinstance(declared, list) and len(inputs) == len(declared)  # pyright: ignore
 
     def given(inputs: Sequence[Any]) -> Sequence[Any]:

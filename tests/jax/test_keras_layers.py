@@ -81,12 +81,13 @@ def check(keras: Any, layer: Any, arguments: Any, keywords: Any) -> None:
 def test_models_take_their_inputs_apart_or_as_they_declare_them(keras: Any) -> None:
     one, two = keras.Input((6,), name="x"), keras.Input((6,), name="y")
     model = keras.Model([one, two], keras.layers.Subtract()([one, two]))
-    apart = glow_mlir.from_keras(model, threads=1)
-    assert [item.shape for item in apart.session.get_inputs()] == [[1, 6], [1, 6]]
     a, b = floats(1, 6), floats(1, 6)
+    declared = glow_mlir.from_keras(model, threads=1)
+    assert [item.shape for item in declared.session.get_inputs()] == [[1, 6], [1, 6]]
+    for together in (declared, glow_mlir.from_keras(model, [a, b], threads=1)):
+        np.testing.assert_allclose(np.asarray(together([a, b])), a - b, rtol=1e-6)
+    apart = glow_mlir.from_keras(model, a, b, threads=1)
     np.testing.assert_allclose(np.asarray(apart(a, b)), a - b, rtol=1e-6)
-    together = glow_mlir.from_keras(model, [a, b], threads=1)
-    np.testing.assert_allclose(np.asarray(together([a, b])), a - b, rtol=1e-6)
     named = keras.Model({"x": one, "y": two}, keras.layers.Subtract()([one, two]))
     tree = {"x": a, "y": b}
     np.testing.assert_allclose(np.asarray(glow_mlir.from_keras(named, tree, threads=1)(tree)), a - b, rtol=1e-6)
