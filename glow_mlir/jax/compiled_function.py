@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.frontends.stablehlo.node import parts_of_array
+from glow_mlir.frontends.stablehlo.node import complex_array, parts_of_array
 from glow_mlir.jax.lowering import Lowered, host_array
 from glow_mlir.jax.results import is_deleted, is_donatable, jax_array, memory_of, taken
 from glow_mlir.runtime.aligned_memory import MIN_ALIGNED
@@ -80,7 +80,7 @@ class CompiledFunction:
             if name in owned:
                 found.append(owned[name])
             elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
-                found.append(jax_array((results[name] + 1j * results[next(rest)]).astype(info.dtype), info))
+                found.append(jax_array(complex_array(results[name], results[next(rest)], info.dtype), info))
             else:
                 found.append(jax_array(results[name], info))
         return found

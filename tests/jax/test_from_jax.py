@@ -127,6 +127,12 @@ def test_complex_arguments_constants_and_results(jax: Any, count: int) -> None:
             np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_complex_results_keep_infinities_and_signs_of_zero(jax: Any) -> None:
+    z = np.array([complex(1, np.inf), complex(-0.0, -0.0), complex(np.inf, 2)], np.complex64)
+    found = np.asarray(glow_mlir.from_jax(lambda z: z[::-1], z, threads=1)(z))
+    assert found.tobytes() == z[::-1].tobytes()
+
+
 def test_other_values_of_static_arguments_are_refused(jax: Any) -> None:
     x = floats(3)
     compiled = glow_mlir.from_jax(lambda x, n: x * n, x, keywords={"n": 3}, static_argnames=("n",), threads=1)

@@ -20,9 +20,6 @@ from glow_mlir.errors import ModelError, OutOfMemoryError
 from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, read_parts, write_parts
 from glow_mlir.support.optional_packages import imported
 
-MAGIC = b"ML\xefR"
-"""How bytecode of MLIR begins."""
-
 SECONDS = 4
 """The time of the processor that reading may take, in seconds, beside that for the size of the program."""
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, ParseFailure
-from glow_mlir.frontends.stablehlo.bytecode import MAGIC, text_of
+from glow_mlir.frontends.stablehlo.bytecode import text_of
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.dense_text import resolve_resources
 from glow_mlir.ir.text import decoded, parse_module
+from glow_mlir.support.file_kinds import BYTECODE
 from glow_mlir.support.flatbuffer import Flatbuffer
 
 _PROGRAM = 13
@@ -24,13 +25,13 @@ _PROGRAM = 13
 
 def exported_program(data: bytes) -> bytes | None:
     """The bytecode in a file of `jax.export`; `None` for other content."""
-    if data.find(MAGIC) < 0:
+    if data.find(BYTECODE) < 0:
         return None
     try:
         program = Flatbuffer(memoryview(data), "").root().array(_PROGRAM, "u1").tobytes()
     except GlowError:
         return None
-    return program if program.startswith(MAGIC) else None
+    return program if program.startswith(BYTECODE) else None
 
 
 def read_stablehlo(source: Path | str | bytes) -> ModuleOp:
@@ -43,7 +44,7 @@ def read_stablehlo(source: Path | str | bytes) -> ModuleOp:
     """
     file = "<stablehlo>" if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else _content(Path(source))
-    if data.startswith(MAGIC):
+    if data.startswith(BYTECODE):
         text = text_of(data, file)
     elif b"\0" in data[:64]:
         program = exported_program(data)

@@ -56,6 +56,13 @@ def parts_of_array(array: np.ndarray) -> list[np.ndarray]:
     return [np.real(array).copy(), np.imag(array).copy()] if array.dtype.kind == "c" else [array]
 
 
+def complex_array(real: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array of complex numbers that has those parts, infinities and signs of zero among them."""
+    array = np.empty(real.shape, dtype)
+    array.real, array.imag = real, imaginary
+    return array
+
+
 def parts_of(value: Value) -> list[SSAValue]:
     """The tensor that a value is, or both parts of complex numbers."""
     return [value.real, value.imaginary] if isinstance(value, ComplexValue) else [value]

@@ -1,10 +1,10 @@
-"""Functions of StableHLO that call themselves, or so many others that they cannot be inlined."""
+"""Functions of StableHLO that call themselves or too many others, and arrays that are too large."""
 
 from __future__ import annotations
 
 import pytest
 
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.stablehlo import node
 from glow_mlir.frontends.stablehlo.files import read_stablehlo
 from glow_mlir.frontends.stablehlo.importer import import_stablehlo
@@ -43,3 +43,9 @@ def test_calls_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     chain = leaf + "".join(twice(f"f{number}", f"f{number - 1}") for number in range(1, 12))
     with pytest.raises(ModelError, match="or more than 100, are not supported"):
         imported(chain + twice("main", "f11"))
+
+
+def test_positions_in_too_large_an_array_are_refused() -> None:
+    large = f"tensor<{1 << 60}xi8>"
+    with pytest.raises(UnsupportedError, match="iota"):
+        imported(f"func.func @main() -> {large} {{ %0 = stablehlo.iota dim = 0 : {large} func.return %0 : {large} }}")

@@ -61,6 +61,7 @@ def counted(node: StablehloNode, shape: Sequence[int], dimension: int, element: 
 
     Its element type is by default that of the result.
     """
+    node.check_size(*shape)
     count = np.arange(shape[dimension]).astype(numpy_dtype(node.element() if element is None else element))
     one = node.constant(count.reshape([-1 if axis == dimension else 1 for axis in range(len(shape))]))
     return expanded(node, one, tuple(shape))
