@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.runtime.aligned_memory import ALIGNMENT, aligned
 from glow_mlir.runtime.device_entry import QueueEntry
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.queue_trace import traced
 from glow_mlir.support.forks import reset_in_forks
-
-ALIGNMENT = 64
 
 
 class HostEvent(Event):
@@ -43,11 +42,9 @@ class HostBuffer(Buffer):
             self.array = array
             return
         try:
-            whole = np.empty(nbytes + ALIGNMENT, np.uint8)
+            self.array = aligned(nbytes)
         except MemoryError as error:
             raise OutOfMemoryError(f"no {nbytes:,} bytes for a buffer") from error
-        begin = -whole.ctypes.data % ALIGNMENT
-        self.array = whole[begin : begin + nbytes]
 
     @staticmethod
     def of(array: np.ndarray) -> HostBuffer:
