@@ -18,6 +18,9 @@ from hypothesis import settings
 # Which packages of operators an environment has is no matter of the tests; those that want one name it.
 os.environ["GLOW_PACKAGES"] = ""
 
+# What a test compiles for PyTorch has to compile: nothing is left to PyTorch because of a failure.
+os.environ["GLOW_FALLBACK"] = "error"
+
 STDERR = pytest.StashKey[TextIO]()
 """The standard error of the process, which no test captures."""
 

@@ -11,21 +11,23 @@ import torch
 import torch._dynamo.config
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.exc import TorchDynamoException
 from torch._guards import TracingContext
 
-from glow_mlir.api.session_keywords import check_keywords
-from glow_mlir.errors import OptionError
 from glow_mlir.torch.compiled_graph import CompiledGraph
 from glow_mlir.torch.decompositions import decompositions, whole_resamplings
+from glow_mlir.torch.graph_options import GraphOptions, graph_options
+from glow_mlir.torch.graph_reports import new_graph
 from glow_mlir.torch.partition import partition
 from glow_mlir.torch.recurrent_layers import put_recurrences
+from glow_mlir.torch.safety_net import SafetyNet
 
 # Otherwise Dynamo leaves recurrent layers to PyTorch.
 torch._dynamo.config.allow_rnn = True
 
 
 def compile_graph(
-    module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: Mapping[str, Any]
+    module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: GraphOptions
 ) -> Callable[[list[Any]], list[Any]]:
     """Compile a functional graph of `aten` for one phase: `inference`, `forward` or `backward`."""
     static: Sequence[int] = ()
@@ -45,16 +47,29 @@ def glow(
     """
     Compile a graph that Dynamo traced: `torch.compile(model, backend="glow", options={"precision": "bf16"})`.
 
-    `options` are keywords of `InferenceSession`. Raises `OptionError` for unknown options.
+    `options` are keywords of `InferenceSession`, and `fallback`: `"pytorch"`, the default, lets PyTorch compute what
+    cannot be compiled, after a warning; `"error"` raises the error. Raises `OptionError` for unknown options.
     """
-    if mode is not None:
-        raise OptionError(f"mode='{mode}' is not supported by this backend", hint="options={'precision': …}")
-    chosen = checked_options(options)
+    chosen = graph_options(options, mode)
+    try:
+        return _traced(module, inputs, chosen)
+    except TorchDynamoException:  # A message to Dynamo, which traces anew or breaks the graph.
+        raise
+    except Exception as error:
+        net = SafetyNet(new_graph("trace", len(module.graph.nodes), ""), raises=chosen.fallback == "error")
+        if net.raises:
+            raise
+        net.catch("a graph that could not be traced", error)
+        return module.forward
+
+
+def _traced(module: fx.GraphModule, inputs: Sequence[Any], options: GraphOptions) -> Callable[..., Any]:
+    """Trace forward and backward of a graph, which are compiled when they are called."""
     put_recurrences(module)
     compiler = aot_autograd(
-        fw_compiler=partial(compile_graph, phase="forward", options=chosen),
-        bw_compiler=partial(compile_graph, phase="backward", options=chosen),
-        inference_compiler=partial(compile_graph, phase="inference", options=chosen),
+        fw_compiler=partial(compile_graph, phase="forward", options=options),
+        bw_compiler=partial(compile_graph, phase="backward", options=options),
+        inference_compiler=partial(compile_graph, phase="inference", options=options),
         decompositions=cast("Any", decompositions()),
         partition_fn=partition,
         keep_inference_input_mutations=True,
@@ -68,10 +83,3 @@ def has_fixed_sizes(module: fx.GraphModule) -> bool:
     values = [node.meta.get("example_value") for node in module.graph.find_nodes(op="placeholder")]
     sizes = [size for value in values for size in getattr(value, "shape", (value,))]
     return not any(isinstance(size, torch.SymInt) for size in sizes)
-
-
-def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The options of a compilation as keywords of a session; raises `OptionError`."""
-    given = {"threads": torch.get_num_threads(), **(options or {})}
-    check_keywords(given)
-    return given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, cast
 
 import sympy
@@ -163,7 +164,7 @@ class _Capture:
     def _number(self, number: torch.SymInt | torch.SymFloat | torch.SymBool) -> Expression:
         node = number.node
         ranges: dict[Any, Any] = node.shape_env.var_to_range if node.shape_env is not None else {}
-        for symbol in node.expr.free_symbols:
+        for symbol in filter(attrgetter("is_integer"), node.expr.free_symbols):
             known = ranges.get(symbol)
             least, most = (0, None) if known is None else (_bound(known.lower), _bound(known.upper))
             self._symbols[str(symbol)] = max(least or 0, 0), most
@@ -210,9 +211,11 @@ def _hint(size: int | torch.SymInt) -> int:
 def expression(found: Any) -> Expression:
     """Convert an expression of sympy to plain data."""
     if isinstance(found, sympy.Symbol):
-        return Expression("symbol", value=str(found))
+        return Expression("symbol" if found.is_integer else "float_symbol", value=str(found))
     if isinstance(found, sympy.Integer):
         return Expression("number", value=int(found))
+    if isinstance(found, sympy.Float | sympy.Rational):
+        return Expression("float", value=float(found))
     if isinstance(found, sympy.Pow) and isinstance(found.exp, sympy.Integer) and int(found.exp) > 0:
         return Expression("mul", (expression(found.base),) * int(found.exp))
     words = {"Add": "add", "Mul": "mul", "FloorDiv": "floordiv", "CleanDiv": "floordiv", "Mod": "mod"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,24 @@ from torch import fx
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, loader_of
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.graph_signature import changed_inputs
+from glow_mlir.frontends.torch.graph_signature import changed_inputs, reads_data
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
-from glow_mlir.torch.capture import captured
+from glow_mlir.torch.capture import captured, source_location
+from glow_mlir.torch.derived_symbols import with_derived_symbols
 from glow_mlir.torch.functional import with_size_inputs, with_size_outputs, without_changes
+from glow_mlir.torch.graph_options import GraphOptions
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
-from glow_mlir.torch.segments import SegmentedCall, unsupported_nodes
-from glow_mlir.torch.weights import Call, InstancedCall, Weights
+from glow_mlir.torch.safety_net import RAISED, Call, SafetyNet
+from glow_mlir.torch.segments import SegmentedCall
+from glow_mlir.torch.tensors import listed
+from glow_mlir.torch.unsupported_nodes import unsupported_nodes
+from glow_mlir.torch.weights import InstancedCall, Weights
 
 
 def compiled_call(
@@ -69,27 +75,28 @@ class CompiledGraph:
     """
     A graph as PyTorch calls it: with a list of tensors, which it may clear.
 
-    It is compiled at its first call. PyTorch computes unsupported operators between the compiled parts.
+    It is compiled at its first call. PyTorch computes unsupported operators between the compiled parts, and the parts
+    whose compilation fails.
     """
 
-    def __init__(
-        self, module: fx.GraphModule, phase: str, options: Mapping[str, Any], static: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, module: fx.GraphModule, phase: str, options: GraphOptions, static: Sequence[int] = ()) -> None:
         """`static` are the positions of inputs that are parameters or buffers."""
-        self._graph = captured(module.graph)
+        self._module = module
         self._nodes = {node.name: node for node in module.graph.nodes}
-        self._options = dict(options)
+        self._options = options
         self._static = tuple(static)
         self._lock = threading.Lock()
         self._call: Call | None = None
-        first = next((str(node.location) for node in self._graph.nodes if node.location.file), "")
-        self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
+        operators = [node for node in module.graph.nodes if node.op == "call_function"]
+        first = next(filter(None, (str(source_location(node)) for node in operators)), "")
+        self.report: GraphReport = new_graph(phase, len(operators), first)
+        self._net = SafetyNet(self.report, raises=options.fallback == "error")
 
     def boxed(self) -> Call:
         """
         The graph as a function that is marked to take a list of arguments, and returns the outputs.
 
-        It raises `GlowError` if the graph is not supported, or fails.
+        It raises `GlowError` if the graph fails.
         """
 
         def call(inputs: list[Any]) -> list[Any]:
@@ -104,8 +111,18 @@ class CompiledGraph:
     def _ready(self, inputs: Sequence[Any]) -> Call:
         """Compile unless another thread just did."""
         with self._lock:
-            call = self._call = self._call or self._first(inputs)
-        return call
+            if self._call is None:
+                part = _described("the graph", self.report.operators, self.report.location)
+                self._call = self._net.made(part, lambda: self._first(inputs), lambda: self._by_pytorch)
+            return self._call
+
+    def _by_pytorch(self, inputs: list[Any]) -> list[Any]:
+        """Let PyTorch compute the whole graph."""
+        return listed(self._module(*inputs))
+
+    @cached_property
+    def _graph(self) -> TracedGraph:
+        return with_derived_symbols(captured(self._module.graph))
 
     def _first(self, inputs: Sequence[Any]) -> Call:
         """Compile for the first call."""
@@ -117,28 +134,49 @@ class CompiledGraph:
         start = time.perf_counter()
         try:
             # Graphs of variable sizes are compiled during calls, too late to split them into segments.
-            if self._graph.symbols and (eager := unsupported_nodes(self._graph)):
-                return self._segmented(eager)
-            return compiled_call(self._graph, self._options, constants, state)
-        except UnsupportedError:
-            eager = unsupported_nodes(self._graph)
-            if not eager:
+            is_late = self._graph.symbols or any(map(reads_data, self._graph.nodes))
+            if is_late and (parted := unsupported_nodes(self._graph)):
+                return self._segmented(parted)
+            return compiled_call(self._graph, self._options.session, constants, state)
+        except RAISED:
+            raise
+        except Exception as error:
+            if self._net.raises and not isinstance(error, UnsupportedError):
                 raise
-            return self._segmented(eager)
+            parted = unsupported_nodes(self._graph)
+            if not parted:
+                raise
+            return self._segmented(parted)
         finally:
             self.report.compilations += 1
             self.report.compile_seconds += time.perf_counter() - start
 
-    def _segmented(self, eager: Mapping[str, str]) -> Call:
-        """Split the graph into segments; PyTorch computes some of them."""
-        self._tell_eager(eager)
-        return SegmentedCall(self._graph, self._nodes, eager, lambda part: compiled_call(part, self._options))
+    def _segmented(self, parted: Mapping[str, str]) -> Call:
+        """Split the graph into segments; PyTorch computes those of the nodes `parted`."""
+        self._tell_eager(parted)
+        return SegmentedCall(self._graph, self._nodes, parted, self._segment)
 
-    def _tell_eager(self, eager: Mapping[str, str]) -> None:
+    def _segment(self, part: TracedGraph) -> Call:
+        """Compile one segment; PyTorch computes it if that fails."""
+        location = next((str(node.location) for node in part.nodes if node.location.file), "")
+        described = _described("a part", len(part.nodes), location)
+        return self._net.made(
+            described,
+            lambda: compiled_call(part, self._options.session),
+            lambda: SegmentedCall(part, self._nodes, {node.name: "" for node in part.nodes}, self._segment),
+        )
+
+    def _tell_eager(self, parted: Mapping[str, str]) -> None:
         """Warn about the operators that PyTorch computes."""
         for node in self._graph.nodes:
-            if node.name in eager:
+            if reason := parted.get(node.name):
                 where = f"{node.target} ({node.location or node.location.module or node.name})"
                 if where not in self.report.eager:
-                    caution(UnsupportedError(f"PyTorch computes {where}: {eager[node.name]}"))
-                self.report.eager[where] = eager[node.name]
+                    caution(UnsupportedError(f"PyTorch computes {where}: {reason}"))
+                self.report.eager[where] = reason
+
+
+def _described(part: str, operators: int, location: str) -> str:
+    """A graph or a part of one in a few words: `a part of 3 operators (model.py:12)`."""
+    counted = f"{part} of {operators} operator{'' if operators == 1 else 's'}"
+    return f"{counted} ({location})" if location else counted

@@ -38,6 +38,8 @@ class GraphReport:
     calls: int = 0
     eager: dict[str, str] = field(default_factory=dict[str, str])
     """Operator that PyTorch computes, with its line → reason."""
+    failures: dict[str, str] = field(default_factory=dict[str, str])
+    """Part of the graph that PyTorch computes because compiling it failed → the error."""
     reasons: list[str] = field(default_factory=list[str])
     """The reasons for further compilations."""
 
@@ -49,6 +51,7 @@ class GraphReport:
         lines = [f"{summary} ({self.location})" if self.location else summary]
         lines += [f"  compiled again: {reason}" for reason in self.reasons]
         lines += [f"  PyTorch computes {operator}: {reason}" for operator, reason in self.eager.items()]
+        lines += [f"  PyTorch computes {part}: compiling it failed: {reason}" for part, reason in self.failures.items()]
         return _with_short_paths("\n".join(lines))
 
 
@@ -66,6 +69,11 @@ class Report:
     def eager(self) -> dict[str, str]:
         """Operator that PyTorch computes in any graph, with its line → reason."""
         return {operator: reason for graph in self.graphs for operator, reason in graph.eager.items()}
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Part of any graph that PyTorch computes because compiling it failed → the error."""
+        return {part: reason for graph in self.graphs for part, reason in graph.failures.items()}
 
 
 _REPORT = Report()

@@ -10,7 +10,7 @@ from typing import Any
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.graph_signature import symbol_axes
 from glow_mlir.frontends.torch.sizes import spelled
-from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph
+from glow_mlir.frontends.torch.traced_graph import SYMBOLS, Expression, TracedGraph, TracedTensor, TracedValue
 
 OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": lambda one, other: one + other,
@@ -32,25 +32,32 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Or": lambda one, other: one or other,
     "PowByNatural": lambda one, other: one**other,
     "Pow": lambda one, other: one**other,
+    "FloatPow": lambda one, other: one**other,
+    "RoundDecimal": round,
 }
-FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "Not": lambda one: not one,
     "CeilToInt": math.ceil,
     "FloorToInt": math.floor,
     "RoundToInt": round,
+    "Identity": lambda one: one,
     "ToFloat": float,
+    "TruncToFloat": lambda one: float(math.trunc(one)),
     "TruncToInt": math.trunc,
-    "Float": float,
+    **{
+        f"OpaqueUnaryFn_{name}": getattr(math, name)
+        for name in ("sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "log2")
+    },
 }
 
 
-def evaluated(expression: Any, numbers: Mapping[str, int]) -> Any:
+def evaluated(expression: Any, numbers: Mapping[str, Any]) -> Any:
     """The value of an expression for given symbols; raises `UnsupportedError` for an unknown operation."""
     if not isinstance(expression, Expression):
         return expression
-    if expression.word == "number":
+    if expression.word in ("number", "float"):
         return expression.value
-    if expression.word == "symbol":
+    if expression.word in SYMBOLS:
         return numbers[str(expression.value)]
     parts = [evaluated(part, numbers) for part in expression.parts]
     if expression.word in OPERATIONS and parts:
@@ -69,10 +76,30 @@ class SymbolReader:
         for symbol, position, axis in symbol_axes(graph):
             self._axes.setdefault(symbol, (position, axis))
         for position, item in enumerate(graph.inputs):
-            if isinstance(item.value, Expression) and item.value.word == "symbol":
+            if isinstance(item.value, Expression) and item.value.word in SYMBOLS:
                 self._numbers[str(item.value.value)] = position
+        self._derived = graph.derived
 
-    def of(self, inputs: Sequence[Any]) -> dict[str, int]:
+    def of(self, inputs: Sequence[Any]) -> dict[str, Any]:
         """Symbol → its value for these inputs."""
-        found = {name: inputs[position].shape[axis] for name, (position, axis) in self._axes.items()}
-        return found | {name: int(inputs[position]) for name, position in self._numbers.items()}
+        found: dict[str, Any] = {name: inputs[position].shape[axis] for name, (position, axis) in self._axes.items()}
+        found |= {name: inputs[position] for name, position in self._numbers.items()}
+        if self._derived:
+            self.derive(found)
+        return found
+
+    def derive(self, numbers: dict[str, Any]) -> None:
+        """Add the derived symbols whose values are known by now."""
+        for name, item in self._derived.items():
+            if name not in numbers and item.symbols <= numbers.keys():
+                numbers[name] = evaluated(item, numbers)
+
+
+def symbols_in(traced: TracedValue, value: Any) -> dict[str, Any]:
+    """The symbols that the value of a result determines."""
+    if isinstance(traced, Expression):
+        return {str(traced.value): value} if traced.word in SYMBOLS else {}
+    if not isinstance(traced, TracedTensor):
+        return {}
+    sizes = zip(traced.sizes, value.shape, strict=True)
+    return {str(size.value): there for size, there in sizes if isinstance(size, Expression) and size.word == "symbol"}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
 import torch
 from torch import fx
 
-from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_signature import COPY_INTO, has_effects, references, symbol_axes, symbols_of
-from glow_mlir.frontends.torch.importer import GraphImport
-from glow_mlir.frontends.torch.node import element_named
+from glow_mlir.frontends.torch.graph_signature import COPY_INTO, binders, references, symbols_of
 from glow_mlir.frontends.torch.traced_graph import (
     ATTRIBUTE,
     Argument,
@@ -26,52 +22,9 @@ from glow_mlir.frontends.torch.traced_graph import (
     TracedValue,
 )
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.torch.numbers import SymbolReader, evaluated
+from glow_mlir.torch.numbers import SymbolReader, evaluated, symbols_in
+from glow_mlir.torch.safety_net import Call
 from glow_mlir.torch.tensors import in_strides, listed
-
-Call = Callable[[list[Any]], list[Any]]
-
-
-def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
-    """Unsupported node of a graph → reason."""
-    unknown = {
-        node.name: f"the operator {node.target} is not supported"
-        for node in graph.nodes
-        if (any(isinstance(result, TracedTensor) for result in node.results) or has_effects(node))
-        and node.target != COPY_INTO
-        and importer_of(node.target) is None
-    }
-    unknown = _with_strange_types(graph) | unknown
-    trial = GraphImport(graph, dimensions=_example_sizes(graph))
-    try:
-        trial.run()
-    except UnsupportedError:
-        return unknown | trial.failed
-    return unknown
-
-
-def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
-    """Node with tensors of an unsupported type → reason."""
-    values = graph.values
-    found: dict[str, str] = {}
-    for node in graph.nodes:
-        for value in (*node.results, *(values[item.name][item.index] for item in _read(node))):
-            if isinstance(value, TracedTensor):
-                try:
-                    element_named(value.dtype)
-                except UnsupportedError as error:
-                    found[node.name] = error.reason
-    return found
-
-
-def _example_sizes(graph: TracedGraph) -> dict[str, int]:
-    """Symbol → its value in the example."""
-    found = dict.fromkeys(graph.symbols, 2)
-    for symbol, location, axis in symbol_axes(graph):
-        value = graph.inputs[location].value
-        if isinstance(value, TracedTensor) and value.strides:  # Other values have no example.
-            found[symbol] = value.hint[0][axis]
-    return found
 
 
 @dataclass(frozen=True)
@@ -101,6 +54,10 @@ def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
     return [segment for segment in found if segment.nodes]
 
 
+Step = Callable[[dict[Reference, Any], dict[str, Any]], None]
+"""Adds results to the known values, and the symbols that they determine to the known numbers."""
+
+
 class SegmentedCall:
     """Run the segments of a graph one after the other."""
 
@@ -115,12 +72,13 @@ class SegmentedCall:
         self._graph = graph
         self._reader = SymbolReader(graph)
         self._values = graph.values
+        self._binders = binders(graph)
         self._attributes: dict[Reference, Any] = {
             Reference(node.name): attrgetter(str(nodes[node.name].target))(nodes[node.name].graph.owning_module)
             for node in graph.nodes
             if node.target == ATTRIBUTE
         }
-        self._steps: list[Callable[[dict[Reference, Any], Mapping[str, int]], None]] = []
+        self._steps: list[Step] = []
         segments = segments_of(graph, eager)
         for number, segment in enumerate(segments):
             if segment.is_eager:
@@ -144,15 +102,15 @@ class SegmentedCall:
             return tuple(self._found(part, known, numbers) for part in item)
         return evaluated(item, numbers)
 
-    def _eager_step(
-        self, traced: TracedNode, node: fx.Node
-    ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
+    def _eager_step(self, traced: TracedNode, node: fx.Node) -> Step:
         """Return a step in which PyTorch computes a node."""
+        bound = self._bound_by((traced,))
 
-        def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
+        def step(known: dict[Reference, Any], numbers: dict[str, Any]) -> None:
             def resolved(given: Any, item: Argument) -> Any:
                 if isinstance(item, tuple):
-                    return [resolved(one, other) for one, other in zip(given, item, strict=True)]
+                    parts = (resolved(one, other) for one, other in zip(given, item, strict=True))
+                    return tuple(parts) if isinstance(given, tuple) else list(parts)
                 is_computed = isinstance(given, fx.Node) or isinstance(item, Expression)
                 return self._found(item, known, numbers) if is_computed else given
 
@@ -164,12 +122,16 @@ class SegmentedCall:
             given = listed(result) if isinstance(node.meta.get("val"), tuple | list) else [result]
             results = [_as_traced(item, value) for item, value in zip(given, traced.results, strict=True)]
             known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
+            if bound:
+                for value, item in zip(traced.results, results, strict=True):
+                    numbers |= symbols_in(value, item)
+                self._reader.derive(numbers)
 
         return step
 
     def _compiled_step(
         self, segment: Segment, later: Sequence[Segment], compile_: Callable[[TracedGraph], Call]
-    ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
+    ) -> Step:
         """Return a step that runs a segment as machine code."""
         own = {node.name for node in segment.nodes}
         read = [found for node in segment.nodes for found in _read(node) if found.name not in own]
@@ -177,15 +139,24 @@ class SegmentedCall:
         wanted = [found for part in later for node in part.nodes for found in _read(node)]
         wanted += [found for item in self._graph.outputs for found in references(item)]
         outputs = [item for item in dict.fromkeys(wanted) if item.name in own and self._is_tensor(item)]
-        part = self._part(segment, inputs, outputs)
+        bound = self._bound_by(segment.nodes)
+        part = self._part(segment, inputs, outputs, bound)
         symbols = [item.value.value for item in part.inputs if isinstance(item.value, Expression)]
         call = compile_(part)
 
-        def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
-            given = [known[item] for item in inputs] + [numbers[str(symbol)] for symbol in symbols]
-            known.update(zip(outputs, call(given), strict=True))
+        def step(known: dict[Reference, Any], numbers: dict[str, Any]) -> None:
+            found = call([known[item] for item in inputs] + [numbers[str(symbol)] for symbol in symbols])
+            known.update(zip(outputs, found, strict=False))
+            if bound:
+                numbers.update(zip(bound, found[len(outputs) :], strict=True))
+                self._reader.derive(numbers)
 
         return step
+
+    def _bound_by(self, nodes: Iterable[TracedNode]) -> list[str]:
+        """The symbols whose values nodes compute."""
+        names = {node.name for node in nodes}
+        return [symbol for symbol, name in self._binders.items() if name in names]
 
     def _is_tensor(self, item: Reference) -> bool:
         return isinstance(self._value(item), TracedTensor)
@@ -193,8 +164,14 @@ class SegmentedCall:
     def _value(self, item: Reference) -> TracedValue:
         return self._values[item.name][item.index]
 
-    def _part(self, segment: Segment, inputs: Sequence[Reference], outputs: Sequence[Reference]) -> TracedGraph:
-        """A segment as a graph of its own, whose inputs are the values it takes from others."""
+    def _part(
+        self, segment: Segment, inputs: Sequence[Reference], outputs: Sequence[Reference], bound: Sequence[str]
+    ) -> TracedGraph:
+        """
+        A segment as a graph of its own, whose inputs are the values it takes from others.
+
+        Its last outputs are the values of the symbols `bound` by its nodes.
+        """
         names = {item: f"{item.name}_{item.index}" if item.index else item.name for item in inputs}
 
         def renamed(item: Argument) -> Argument:
@@ -219,8 +196,10 @@ class SegmentedCall:
         tensors = [TracedInput(names[item], _tensor(_without_view(self._value(item)))) for item in inputs]
         used = _symbols_in(nodes, tensors)
         symbols = {name: bounds for name, bounds in self._graph.symbols.items() if name in used}
-        numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in symbols]
-        return TracedGraph((*tensors, *numbers), nodes, tuple(outputs), symbols)
+        given = [name for name in symbols if name not in bound]
+        numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in given]
+        found = [Expression("symbol", value=name) for name in bound]
+        return TracedGraph((*tensors, *numbers), nodes, (*outputs, *found), symbols)
 
 
 def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> set[str]:

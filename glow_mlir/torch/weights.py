@@ -16,10 +16,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from glow_mlir.frontends.torch.graph_signature import changed_inputs, used_names
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.torch.pointer_call import PointerCall
+from glow_mlir.torch.safety_net import Call
 from glow_mlir.torch.tensors import array_of
-
-Call = Callable[[list[Any]], list[Any]]
-"""Computes the outputs of a graph from its inputs."""
 
 Compile = Callable[[Mapping[str, np.ndarray], frozenset[str]], Call]
 """Compiles a graph, given constant arrays by name, and the names of weights that are state instead."""

@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 from glow_mlir.errors import GlowWarning, UnsupportedError
 from glow_mlir.torch.backend import compile_graph
 from glow_mlir.torch.decompositions import decompositions, whole_resamplings
+from glow_mlir.torch.graph_options import GraphOptions
 
 BOOKKEEPING = frozenset(
     {
@@ -73,7 +74,7 @@ def compiled(
     """
     drawn |= {str(node.target) for node in module.graph.nodes if draws(node.target)}
     outside = sorted({str(node.target) for node in module.graph.nodes if not is_core(node.target)})
-    run = compile_graph(module, inputs, phase=phase, options=options)
+    run = compile_graph(module, inputs, phase=phase, options=GraphOptions(options, "error"))
 
     def call(given: list[Any]) -> list[Any]:
         try:

@@ -21,6 +21,7 @@ from torch_networks import NETWORKS, Network  # noqa: E402
 from glow_mlir.torch import report  # noqa: E402
 from glow_mlir.torch.backend import compile_graph, glow  # noqa: E402
 from glow_mlir.torch.decompositions import decompositions  # noqa: E402
+from glow_mlir.torch.graph_options import GraphOptions  # noqa: E402
 from glow_mlir.torch.graph_reports import forget_graphs  # noqa: E402
 from glow_mlir.torch.partition import partition  # noqa: E402
 from glow_mlir.torch.recurrent_layers import put_recurrences  # noqa: E402
@@ -88,7 +89,7 @@ def test_training_is_one_graph(name: str) -> None:
 
 def checked(module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, seen: list[str]) -> Callable[..., Any]:
     """A compiled graph, all of whose results are compared with those of PyTorch."""
-    compiled = compile_graph(module, inputs, phase=phase, options={})
+    compiled = compile_graph(module, inputs, phase=phase, options=GraphOptions({}, "error"))
 
     def call(given: list[Any]) -> list[Any]:
         copies = [item.clone() if isinstance(item, torch.Tensor) else item for item in given]

@@ -49,9 +49,39 @@ def symbols_of(value: object) -> frozenset[str]:
     return frozenset(symbol for size in all_sizes if isinstance(size, Expression) for symbol in size.symbols)
 
 
+def _given_symbols(graph: TracedGraph) -> list[str]:
+    """The symbols in inputs or their sizes, and those derived from them."""
+    found = dict.fromkeys(symbol for item in graph.inputs for symbol in sorted(symbols_of(item.value)))
+    for name, item in graph.derived.items():
+        if item.symbols <= found.keys():
+            found[name] = None
+    return list(found)
+
+
 def input_symbols(graph: TracedGraph) -> list[str]:
-    """The symbols in inputs or their sizes; all other symbols depend on data."""
-    return list(dict.fromkeys(symbol for item in graph.inputs for symbol in sorted(symbols_of(item.value))))
+    """The sizes that inputs determine; all others depend on data."""
+    return [symbol for symbol in _given_symbols(graph) if symbol in graph.symbols]
+
+
+def binders(graph: TracedGraph) -> dict[str, str]:
+    """Symbol that depends on data → the node that computes its value."""
+    given = {*_given_symbols(graph), *graph.derived}
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        for symbol in sorted(symbols_of(node.results) - given):
+            found.setdefault(symbol, node.name)
+    return found
+
+
+READS = ("aten._local_scalar_dense.default", "aten.item.default")
+"""Operators whose result is a number, an element of a tensor."""
+
+
+def reads_data(node: TracedNode) -> bool:
+    """Whether a node reads a number from a tensor, or checks one that is known only then."""
+    if node.target == "aten._assert_scalar.default":
+        return not isinstance(node.arguments[0], bool | int)
+    return node.target in READS
 
 
 def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:

@@ -14,7 +14,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.storage import SaveOp
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
-from glow_mlir.errors import CompilerBugError, OptionError, UnsupportedError
+from glow_mlir.errors import CancelledError, CompilerBugError, OptionError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
@@ -71,6 +71,8 @@ class GraphImport:
     """`constants` that are state instead → their new values."""
     kept: frozenset[str] = frozenset()
     """Inputs that are state kept by the caller, in addition to those that the graph changes."""
+    is_trial: bool = False
+    """Whether only `failed` is wanted: after a failure, the rest of the graph is imported with made-up operands."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
     """Unsupported node → the reason."""
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
@@ -193,7 +195,25 @@ class GraphImport:
             except UnsupportedError as error:
                 self.failed[traced.name] = error.reason
                 error.file = error.file or str(traced.location)
+                self._make_up(builder, traced)
                 raise
+            except Exception as error:
+                if not self.is_trial or isinstance(error, MemoryError | CancelledError):
+                    raise
+                self.failed[traced.name] = f"its importer failed: {type(error).__name__}: {error}"
+                self._make_up(builder, traced)
+                raise UnsupportedError(self.failed[traced.name]) from error
+
+    def _make_up(self, builder: ModuleBuilder, traced: TracedNode) -> None:
+        """In a trial, let inputs take the place of the results of a node that failed."""
+        if not self.is_trial:
+            return
+        results: list[SSAValue | None] = []
+        for number, result in enumerate(traced.results):
+            expected, name = self._expected(result, traced.name), f"{traced.name}.{number}"
+            types = {} if expected is None else {name: tensor(expected[1], expected[0])}
+            results.append(builder.add_inputs(types, {}).get(name))
+        self._values[traced.name] = tuple(results)
 
     def _built(self, node: TorchNode) -> tuple[Any, ...]:
         """Import a node; its results."""
@@ -204,6 +224,9 @@ class GraphImport:
             location = str(traced.location)
             node.builder.problems.unknown.append((node.kind, f"{node.name} ({location})" if location else node.name))
             self.failed[traced.name] = f"the operator {traced.target} is not supported"
+            self._make_up(node.builder, traced)
+            if self.is_trial:
+                return self._values[traced.name]
             raise _MissingOperandError(node.name)
         arguments = [self._resolved(item) for item in traced.arguments]
         keywords = {name: self._resolved(item) for name, item in traced.keywords.items()}

@@ -34,6 +34,7 @@ class Renaming:
             ),
             self._argument(graph.outputs),
             {self.symbols.get(name, name): bounds for name, bounds in graph.symbols.items()},
+            graph.derived,
             graph.size_inputs,
         )
 

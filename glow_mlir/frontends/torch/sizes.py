@@ -9,7 +9,7 @@ from typing import Any
 
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.traced_graph import TracedSize
+from glow_mlir.frontends.torch.traced_graph import LEAVES, TracedSize
 from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, SymbolicSize
 
 
@@ -76,7 +76,7 @@ def spelled(size: TracedSize) -> str:
     """A size as text, which `size_from_label` can parse if it is a sum of products and quotients."""
     if isinstance(size, int):
         return str(size)
-    if size.word in ("number", "symbol"):
+    if size.word in LEAVES:
         return str(size.value)
     parts = [spelled(part) for part in size.parts]
     if size.word not in _SIGNS:

@@ -11,6 +11,13 @@ ATTRIBUTE = "attribute"
 """The target of a node that returns a graph passed to an operator."""
 
 
+SYMBOLS = ("symbol", "float_symbol")
+"""The words of symbols, for whole numbers and for floats."""
+
+LEAVES = ("number", "float", *SYMBOLS)
+"""The words of expressions without parts."""
+
+
 @dataclass(frozen=True)
 class Expression:
     """
@@ -20,15 +27,15 @@ class Expression:
     """
 
     word: str
-    """An operation; `symbol` or `number` for an expression without parts."""
+    """An operation; one of `LEAVES` for an expression without parts."""
     parts: tuple[Expression, ...] = ()
-    value: int | str = 0
+    value: int | float | str = 0
     """The number, or the name of the symbol."""
 
     @property
     def symbols(self) -> frozenset[str]:
         """The names of its symbols."""
-        if self.word == "symbol":
+        if self.word in SYMBOLS:
             return frozenset((str(self.value),))
         return frozenset(name for part in self.parts for name in part.symbols)
 
@@ -126,6 +133,8 @@ class TracedGraph:
     outputs: tuple[Argument, ...]
     symbols: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     """Symbol → its lower and upper bound; `None` if there is no upper bound."""
+    derived: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
+    """Symbol → the number for which it stands, an expression of other symbols that is not a size."""
     size_inputs: tuple[str, ...] = ()
     """Inputs that are needed only because their sizes define symbols."""
 
