@@ -131,8 +131,12 @@ class OutOfMemoryError(GlowError):
     """A value, or what a compilation or an inference keeps at once, that takes more memory than there is."""
 
 
-class ExecutionError(GlowError):
-    """An inference that fails on its data: what it computed is no result."""
+class ExecutionError(GlowError, RuntimeError):
+    """A call that fails on its data: its results are invalid."""
+
+
+class IndexOutOfRangeError(ExecutionError, IndexError):
+    """A call with an index outside the range of an axis."""
 
 
 OUT_OF_CAPACITY = "a loop takes more trips than the capacity of"
@@ -147,7 +151,8 @@ def failed_call(reason: str, node: str) -> ExecutionError:
     """The error of a call that fails on its data at a node."""
     loop = reason.removeprefix(OUT_OF_CAPACITY).strip()
     hint = f"dimensions={{{loop}: N}} reserves memory for N trips" if reason.startswith(OUT_OF_CAPACITY) else ""
-    return ExecutionError(reason, node=node, hint=hint)
+    kind = IndexOutOfRangeError if reason.endswith("out of range") else ExecutionError
+    return kind(reason, node=node, hint=hint)
 
 
 class CancelledError(ExecutionError):

@@ -32,7 +32,7 @@ def compile_graph(
     """Compile a functional graph of `aten` for one phase: `inference`, `forward` or `backward`."""
     static: Sequence[int] = ()
     context = TracingContext.try_get()
-    if phase == "inference" and context is not None and context.fw_metadata is not None:
+    if options.constants and phase == "inference" and context is not None and context.fw_metadata is not None:
         static = context.fw_metadata.static_input_indices
     return CompiledGraph(module, phase, options, static).boxed()
 
@@ -48,7 +48,8 @@ def glow(
     Compile a graph that Dynamo traced: `torch.compile(model, backend="glow", options={"precision": "bf16"})`.
 
     `options` are keywords of `InferenceSession`, and `fallback`: `"pytorch"`, the default, lets PyTorch compute what
-    cannot be compiled, after a warning; `"error"` raises the error. Raises `OptionError` for unknown options.
+    cannot be compiled, after a warning; `"error"` raises the error. With `constants=False`, weights are not constants
+    in inference: calls see any write to them. Raises `OptionError` for unknown options.
     """
     chosen = graph_options(options, mode)
     try:

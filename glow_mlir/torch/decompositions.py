@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions
+from torch._decomp.decompositions import pw_cast_for_opmath
 from torch._ops import OperatorBase
 from torch._refs.linalg import vector_norm
 
@@ -102,6 +103,40 @@ def weight_norm_backward(
     return across.to(directions.dtype), along.to(magnitudes.dtype)
 
 
+@pw_cast_for_opmath
+def smooth_l1_loss_backward(
+    gradient: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int, beta: float
+) -> torch.Tensor:
+    """The gradient of the loss, NaN where a difference is NaN; PyTorch's decomposition hides these."""
+    difference = x - target
+    norm = gradient / x.numel() if reduction == MEAN else gradient
+    is_large = difference.abs() >= beta
+    return torch.where(is_large, norm * difference.sign(), norm * difference / beta)
+
+
+def softshrink_backward(gradient: torch.Tensor, x: torch.Tensor, bound: float) -> torch.Tensor:
+    """The gradient of `softshrink`, also where `x` is NaN; PyTorch's decomposition hides these."""
+    return torch.where((x >= -bound) & (x <= bound), 0.0, gradient)
+
+
+@pw_cast_for_opmath
+def logit_backward(gradient: torch.Tensor, x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
+    """The gradient of `logit`, infinite at both ends of its domain whatever the sign of a zero."""
+    low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
+    slope = torch.where((x == 0) | (x == 1), torch.inf, 1 / (x * (1 - x)))
+    return torch.where((x < low) | (x > high), torch.nan if eps is None else 0.0, gradient * slope)
+
+
+def repeat_interleave(repeats: torch.Tensor, *, output_size: int | None = None) -> torch.Tensor:
+    """The operator with a given size of the result, the sum of the repetitions."""
+    if output_size is not None:
+        return NotImplemented
+    return aten.repeat_interleave.Tensor(repeats, output_size=repeats.sum().item())
+
+
+MEAN = 1
+"""The number of a loss's reduction to its mean."""
+
 RESAMPLINGS = tuple(name for name in WHOLE if "upsample" in name)
 """Operators that PyTorch decomposes into indexed elements before it looks at any table."""
 
@@ -135,6 +170,10 @@ OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten._transformer_encoder_layer_fwd.default: fast_paths.transformer_encoder_layer,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
     aten._weight_norm_interface_backward.default: weight_norm_backward,
+    aten.logit_backward.default: logit_backward,
+    aten.repeat_interleave.Tensor: repeat_interleave,
+    aten.smooth_l1_loss_backward.default: smooth_l1_loss_backward,
+    aten.softshrink_backward.default: softshrink_backward,
 }
 """Operators with a decomposition of our own."""
 

@@ -34,6 +34,8 @@ class GraphOptions:
 
     session: Mapping[str, Any]
     fallback: str = FALLBACKS[0]
+    constants: bool = True
+    """Whether weights are constants in inference; otherwise each call reads them."""
 
 
 def graph_options(given: Mapping[str, Any] | None = None, mode: str | None = None) -> GraphOptions:
@@ -49,6 +51,9 @@ def graph_options(given: Mapping[str, Any] | None = None, mode: str | None = Non
     fallback = keywords.pop("fallback", os.environ.get(DEFAULT_FALLBACK) or FALLBACKS[0])
     if fallback not in FALLBACKS:
         raise OptionError(f"fallback={fallback!r} is invalid", hint=f"values are {', '.join(map(repr, FALLBACKS))}")
+    constants = keywords.pop("constants", True)
+    if not isinstance(constants, bool):
+        raise OptionError(f"constants={constants!r} is invalid", hint="values are True, False")
     foreign = sorted(name for name in keywords if name not in KEYWORDS and _is_of_inductor(name))
     for name in foreign:
         del keywords[name]
@@ -60,8 +65,8 @@ def graph_options(given: Mapping[str, Any] | None = None, mode: str | None = Non
         effect = f"is read as options={{{meaning}}}" if meaning else "has no effect on this backend"
         caution(OptionError(f"mode='{mode}' of inductor {effect}"))
     session = {"threads": torch.get_num_threads(), **implied, **keywords}
-    check_keywords(session, own=("fallback",))
-    return GraphOptions(session, str(fallback))
+    check_keywords(session, own=("constants", "fallback"))
+    return GraphOptions(session, str(fallback), constants)
 
 
 def _is_of_inductor(name: str) -> bool:

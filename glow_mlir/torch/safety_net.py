@@ -15,6 +15,9 @@ Call = Callable[[list[Any]], list[Any]]
 RAISED = (ExecutionError, OutOfMemoryError, MemoryError)
 """Errors that are not failures of a compilation: of data, of memory, and cancellations."""
 
+OF_PYTORCH = "raised by PyTorch, which computes"
+"""How the note begins of an error of an operator that PyTorch computes."""
+
 
 class SafetyNet:
     """What to do about failures to compile one graph; the `report` of the graph lists them."""

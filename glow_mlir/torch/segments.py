@@ -23,7 +23,7 @@ from glow_mlir.frontends.torch.traced_graph import (
 )
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.numbers import SymbolReader, evaluated, symbols_in
-from glow_mlir.torch.safety_net import Call
+from glow_mlir.torch.safety_net import OF_PYTORCH, Call
 from glow_mlir.torch.tensors import in_strides, listed
 
 
@@ -117,7 +117,11 @@ class SegmentedCall:
             pairs = zip(cast("Sequence[Any]", node.args), traced.arguments, strict=True)
             arguments = [resolved(given, item) for given, item in pairs]
             keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
-            result: Any = cast("Any", node.target)(*arguments, **keywords)
+            try:
+                result: Any = cast("Any", node.target)(*arguments, **keywords)
+            except Exception as error:
+                error.add_note(f"{OF_PYTORCH} {traced.target} ({traced.location or traced.name})")
+                raise
             # If PyTorch does not record several results, the users that select one imply them.
             given = listed(result) if isinstance(node.meta.get("val"), tuple | list) else [result]
             results = [_as_traced(item, value) for item, value in zip(given, traced.results, strict=True)]

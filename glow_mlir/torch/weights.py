@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from glow_mlir.frontends.torch.graph_signature import changed_inputs, used_names
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.safety_net import Call
 from glow_mlir.torch.tensors import array_of
@@ -41,15 +44,61 @@ def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
 
 register_optimizer_step_post_hook(_count_fused_step)
 
-Stamp = tuple[tuple[int, int, Callable[[], Any]], ...]
-"""For each weight: its version counter, its address, and a weak reference to it."""
+SAMPLES = 16
+"""The number of words of a weight that each call compares, spread over it."""
+
+_BASE = 4096
+"""The first address that a process may use."""
+
+_WORDS = np.frombuffer((ctypes.c_uint32 * (1 << 45)).from_address(_BASE), np.uint32)
+"""The address space of the process, from `_BASE` on, in words of 4 bytes; only words of living tensors are read."""
+
+_NOTHING = np.zeros(1, np.uint32)
+"""What is read of a weight of less than a word."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stamp:
+    """The state of weights: for each its version counter, its address, a weak reference to it, and some words."""
+
+    tensors: tuple[tuple[int, int, Callable[[], Any]], ...]
+    positions: np.ndarray
+    """[weights, `SAMPLES`]: the positions of words in memory."""
+    words: np.ndarray
+    """[weights, `SAMPLES`]: their contents."""
+
+    @cached_property
+    def content(self) -> bytes:
+        """The words in order."""
+        return self.words.tobytes()
+
+    def is_in_memory(self) -> bool:
+        """Whether the words are still those in memory; the weights have to be alive, at the same addresses."""
+        return _WORDS.take(self.positions).tobytes() == self.content
+
+
+def _stamp(tensors: Sequence[Any]) -> Stamp:
+    """The present state of weights."""
+    positions = np.stack([_sampled(tensor) for tensor in tensors])
+    states = tuple((tensor._version, tensor.data_ptr(), weakref.ref(tensor)) for tensor in tensors)
+    return Stamp(states, positions, _WORDS.take(positions))
+
+
+def _sampled(tensor: Any) -> np.ndarray:
+    """The positions in memory of the words of a tensor that are compared."""
+    begin = -(-(tensor.data_ptr() - _BASE) // 4)
+    end = (tensor.data_ptr() - _BASE + tensor.numel() * tensor.element_size()) // 4
+    if end <= begin or not tensor.is_contiguous():
+        return np.full(SAMPLES, (_NOTHING.ctypes.data - _BASE) // 4)
+    return np.linspace(begin, end - 1, SAMPLES).astype(np.int64)
 
 
 class Weights:
     """
     The inputs of a graph that are parameters or buffers, and that the graph does not change.
 
-    PyTorch counts the changes of a tensor, except those through `.data` or through arrays that share its memory.
+    PyTorch counts the changes of a tensor, except those through `.data` or through arrays that share its memory. Of
+    these, a call sees the ones that change one of a few words of each weight.
     """
 
     def __init__(self, graph: TracedGraph, static: Sequence[int], inputs: Sequence[Any]) -> None:
@@ -71,16 +120,15 @@ class Weights:
 
     def stamp(self, inputs: Sequence[Any]) -> Stamp:
         """The present state of the weights."""
-        tensors = (inputs[position] for position in self._positions)
-        return tuple((tensor._version, tensor.data_ptr(), weakref.ref(tensor)) for tensor in tensors)
+        return _stamp([inputs[position] for position in self._positions])
 
     def are(self, stamp: Stamp, inputs: Sequence[Any]) -> bool:
         """Whether the weights are unchanged since the stamp."""
-        for position, (version, address, same) in zip(self._positions, stamp, strict=True):
+        for position, (version, address, same) in zip(self._positions, stamp.tensors, strict=True):
             tensor = inputs[position]
             if tensor._version != version or tensor.data_ptr() != address or same() is not tensor:
                 return False
-        return True
+        return stamp.is_in_memory()
 
     def identity(self, inputs: Sequence[Any]) -> tuple[int, ...]:
         """A key that identifies the weights of one module instance."""
@@ -88,8 +136,10 @@ class Weights:
 
     def changed(self, before: Stamp, after: Stamp) -> list[str]:
         """The weights whose stamps differ."""
-        pairs = zip(self.names, before, after, strict=True)
-        return [name for name, one, other in pairs if one[:2] != other[:2] or one[2]() is not other[2]()]
+        is_same = (before.positions == after.positions).all(1) & (before.words == after.words).all(1)
+        pairs = zip(before.tensors, after.tensors, strict=True)
+        are_same = [one[:2] == other[:2] and one[2]() is other[2]() for one, other in pairs]
+        return [name for name, *same in zip(self.names, is_same, are_same, strict=True) if not all(same)]
 
     def arrays(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
         """Input → its elements, which share memory with the tensor."""
@@ -146,7 +196,7 @@ class WeightedCall:
     @property
     def is_alive(self) -> bool:
         """Whether all weights of the last call still exist."""
-        return all(weight() is not None for _, _, weight in self._stamp)
+        return all(weight() is not None for _, _, weight in self._stamp.tensors)
 
     def _behind_change(self, inputs: Sequence[Any]) -> Call:
         """The call for weights that changed since they became constants."""

@@ -539,3 +539,41 @@ def test_options() -> None:
         assert_equal(compiled(model, options={"precision": "bf16", "threads": 2})(x), model(x), 5e-2)
     with pytest.raises(OptionError, match="a session has no keyword 'speed'"):
         glow(torch.fx.symbolic_trace(model), [x], options={"speed": 11})
+
+
+def test_writes_that_pytorch_does_not_count() -> None:
+    """Through `.data`, and through an array that shares the memory; with `constants=False`, to one element too."""
+    layer, x = nn.Linear(64, 8).eval(), torch.randn(4, 64)
+    with torch.no_grad():
+        call = compiled(layer)
+        assert_equal(call(x), layer(x))
+        layer.weight.data.mul_(2)
+        assert_equal(call(x), layer(x))
+        layer.weight.data.mul_(2)
+        assert_equal(call(x), layer(x))
+        layer.bias.numpy()[...] = 3
+        assert_equal(call(x), layer(x))
+        assert report().graphs[0].reasons == ["1 weights changed"]
+        call = compiled(layer, options={"constants": False})
+        assert_equal(call(x), layer(x))
+        layer.weight.data[3, 5] = 9
+        assert_equal(call(x), layer(x))
+
+
+def test_gradients_at_nan() -> None:
+    """They are not hidden."""
+    for function in (
+        F.relu,
+        lambda x: F.threshold(x, 0.5, 0.0),
+        lambda x: F.smooth_l1_loss(x, torch.zeros(6), reduction="none"),
+        lambda x: F.smooth_l1_loss(x, torch.zeros(6), beta=0.5),
+        lambda x: F.lp_pool1d(x[None], 1.5, 2),
+    ):
+        torch._dynamo.reset()
+        gradients = []
+        for call in (function, compiled(function)):
+            x = torch.tensor([1.0, float("nan"), float("inf"), -float("inf"), 0.0, -2.0], requires_grad=True)
+            y = call(x)
+            y.backward(torch.arange(1.0, 1 + y.numel()).reshape(y.shape))
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients, equal_nan=True)

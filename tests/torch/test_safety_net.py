@@ -267,8 +267,12 @@ def test_what_is_no_failure_passes(error: BaseException, monkeypatch: pytest.Mon
 def test_errors_of_data_are_no_failures() -> None:
     """An index out of range is raised, not computed by PyTorch."""
     compiled = torch.compile(lambda table, at: F.embedding(at, table), backend=glow, dynamic=True)
-    with pytest.raises(ExecutionError):
-        compiled(torch.randn(4, 3), torch.tensor([1, 9]))
+    for kind in (ExecutionError, IndexError, RuntimeError):
+        with pytest.raises(kind, match="an index is out of range"):
+            compiled(torch.randn(4, 3), torch.tensor([1, 9]))
+    classes = torch.compile(lambda at: F.one_hot(at, 4), backend=glow)
+    with pytest.warns(GlowWarning, match="_assert_async"), pytest.raises(RuntimeError, match="Class values"):
+        classes(torch.tensor([9]))
     assert not report().failures
 
 

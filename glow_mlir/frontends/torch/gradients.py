@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.elementwise_binary import GreaterOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_binary import LessOrEqualOp, WhereOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of
 from glow_mlir.frontends.torch.backward import gradients, variables
@@ -52,6 +52,6 @@ def convolution_backward(
 
 @torch_operator("threshold_backward.default")
 def threshold_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, threshold: float) -> SSAValue:
-    """The gradient where a value is above a threshold, else 0."""
-    above = node.emit(GreaterOp, value, node.scalar(threshold, element_of(value)))
-    return node.emit(WhereOp, above, node.tensor(gradient), node.tensor(0))
+    """The gradient where a value is not at most a threshold, NaN included, else 0."""
+    below = node.emit(LessOrEqualOp, value, node.scalar(threshold, element_of(value)))
+    return node.emit(WhereOp, below, node.tensor(0), node.tensor(gradient))

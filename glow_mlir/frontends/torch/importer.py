@@ -27,6 +27,7 @@ from glow_mlir.frontends.torch.graph_signature import (
     has_effects,
     input_symbols,
     output_name,
+    symbols_of,
     used_names,
 )
 from glow_mlir.frontends.torch.layouts import inverse, memory_order
@@ -180,6 +181,8 @@ class GraphImport:
 
     def _add_node(self, builder: ModuleBuilder, traced: TracedNode) -> None:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
+            if self.is_trial:
+                self._bind(traced)
             self._values[traced.name] = tuple(map(self._number, traced.results))
             if has_effects(traced):
                 reason = f"the operator {traced.target} does not return a tensor"
@@ -208,12 +211,19 @@ class GraphImport:
         """In a trial, let inputs take the place of the results of a node that failed."""
         if not self.is_trial:
             return
+        self._bind(traced)
         results: list[SSAValue | None] = []
         for number, result in enumerate(traced.results):
             expected, name = self._expected(result, traced.name), f"{traced.name}.{number}"
             types = {} if expected is None else {name: tensor(expected[1], expected[0])}
             results.append(builder.add_inputs(types, {}).get(name))
         self._values[traced.name] = tuple(results)
+
+    def _bind(self, traced: TracedNode) -> None:
+        """In a trial, give example values to the symbols that a node computes from data."""
+        for symbol in symbols_of(traced.results):
+            if symbol in self.graph.symbols and symbol not in self._sizes:
+                self._sizes |= symbolic_sizes({symbol: self._dimension(symbol)})
 
     def _built(self, node: TorchNode) -> tuple[Any, ...]:
         """Import a node; its results."""
