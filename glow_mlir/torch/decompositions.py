@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions
-from torch._decomp.decompositions import pw_cast_for_opmath
+from torch._decomp import decompositions as of_pytorch
 from torch._ops import OperatorBase
 from torch._refs.linalg import vector_norm
 
@@ -73,6 +73,10 @@ WHOLE: tuple[str, ...] = (
 """Operators of `aten` that correspond to one or few of our operators, where PyTorch would emit several."""
 
 
+_in_wide_floats: Callable[..., Any] = getattr(of_pytorch, "pw_cast_for_opmath")
+"""Decorates a decomposition that computes narrow floats in f32."""
+
+
 def attention_backward(
     gradient: torch.Tensor,
     query: torch.Tensor,
@@ -103,7 +107,7 @@ def weight_norm_backward(
     return across.to(directions.dtype), along.to(magnitudes.dtype)
 
 
-@pw_cast_for_opmath
+@_in_wide_floats
 def smooth_l1_loss_backward(
     gradient: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int, beta: float
 ) -> torch.Tensor:
@@ -119,12 +123,24 @@ def softshrink_backward(gradient: torch.Tensor, x: torch.Tensor, bound: float) -
     return torch.where((x >= -bound) & (x <= bound), 0.0, gradient)
 
 
-@pw_cast_for_opmath
+@_in_wide_floats
 def logit_backward(gradient: torch.Tensor, x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """The gradient of `logit`, infinite at both ends of its domain whatever the sign of a zero."""
     low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
     slope = torch.where((x == 0) | (x == 1), torch.inf, 1 / (x * (1 - x)))
     return torch.where((x < low) | (x > high), torch.nan if eps is None else 0.0, gradient * slope)
+
+
+def foreach_norm(
+    tensors: Sequence[torch.Tensor], order: float = 2, dtype: torch.dtype | None = None
+) -> list[torch.Tensor]:
+    """The norm of each tensor."""
+    return [vector_norm(tensor, order, dtype=dtype) for tensor in tensors]
+
+
+def foreach_multiplied(tensors: Sequence[torch.Tensor], factor: torch.Tensor) -> list[torch.Tensor]:
+    """Each tensor times a number in a tensor."""
+    return [tensor * factor for tensor in tensors]
 
 
 def repeat_interleave(repeats: torch.Tensor, *, output_size: int | None = None) -> torch.Tensor:
@@ -170,6 +186,8 @@ OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten._transformer_encoder_layer_fwd.default: fast_paths.transformer_encoder_layer,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
     aten._weight_norm_interface_backward.default: weight_norm_backward,
+    aten._foreach_mul.Tensor: foreach_multiplied,
+    aten._foreach_norm.Scalar: foreach_norm,
     aten.logit_backward.default: logit_backward,
     aten.repeat_interleave.Tensor: repeat_interleave,
     aten.smooth_l1_loss_backward.default: smooth_l1_loss_backward,

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -50,7 +50,7 @@ SAMPLES = 16
 _BASE = 4096
 """The first address that a process may use."""
 
-_WORDS = np.frombuffer((ctypes.c_uint32 * (1 << 45)).from_address(_BASE), np.uint32)
+_WORDS: np.ndarray = np.frombuffer(cast("Any", (ctypes.c_uint32 * (1 << 45)).from_address(_BASE)), np.uint32)
 """The address space of the process, from `_BASE` on, in words of 4 bytes; only words of living tensors are read."""
 
 _NOTHING = np.zeros(1, np.uint32)
@@ -84,13 +84,13 @@ def _stamp(tensors: Sequence[Any]) -> Stamp:
     return Stamp(states, positions, _WORDS.take(positions))
 
 
-def _sampled(tensor: Any) -> np.ndarray:
+def _sampled(tensor: Any) -> np.ndarray[Any, Any]:
     """The positions in memory of the words of a tensor that are compared."""
     begin = -(-(tensor.data_ptr() - _BASE) // 4)
     end = (tensor.data_ptr() - _BASE + tensor.numel() * tensor.element_size()) // 4
     if end <= begin or not tensor.is_contiguous():
         return np.full(SAMPLES, (_NOTHING.ctypes.data - _BASE) // 4)
-    return np.linspace(begin, end - 1, SAMPLES).astype(np.int64)
+    return np.linspace(begin, end - 1, SAMPLES, dtype=np.int64)
 
 
 class Weights:

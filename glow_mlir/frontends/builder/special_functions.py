@@ -204,8 +204,8 @@ def digamma(x: Tensor) -> Tensor:
     """The derivative of lgamma; NaN at negative integers, infinite at 0."""
     is_low = x < 0.5
     above = where(is_low, 1.0 - x, x)
-    rest = above * 0.0
-    for step in range(SHIFT):
+    rest = 1.0 / above
+    for step in range(1, SHIFT):
         rest = rest + 1.0 / (above + float(step))
     shifted = above + float(SHIFT)
     inverse = 1.0 / (shifted * shifted)
@@ -226,8 +226,8 @@ def raised(x: Tensor, exponent: int) -> Tensor:
 
 def hurwitz_zeta(exponent: int, x: Tensor) -> Tensor:
     """Σ (x + k)^-exponent over all k ≥ 0, for x > 0 (Euler and Maclaurin)."""
-    total = x * 0.0
-    for step in range(SHIFT):
+    total = raised(1.0 / x, exponent)
+    for step in range(1, SHIFT):
         total = total + raised(1.0 / (x + float(step)), exponent)
     inverse = 1.0 / (x + float(SHIFT))
     power = raised(inverse, exponent - 1)

@@ -14,6 +14,7 @@ from glow_mlir.dialects.expressions import (
     converted,
     equal,
     floor,
+    fma,
     maximum,
     minimum,
     not_equal,
@@ -53,6 +54,8 @@ def _on_both(operator: type[HighOp]) -> Callable[..., SSAValue]:
 
     return run
 
+
+formula_operator("prims.fma.default")(fma)
 
 BINARY: Mapping[str, type[HighOp]] = {
     "mul": binary.MulOp,

@@ -7,11 +7,11 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.element_types import is_bool, number_width
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp, TileOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.builder.bit_casts import bit_cast
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import cut, part_of
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -212,12 +212,13 @@ def copy(node: TorchNode, _: SSAValue, source: SSAValue, __: bool = False) -> SS
 
 @torch_operator("view.dtype")
 def view_as_type(node: TorchNode, value: SSAValue, _: Word) -> SSAValue:
-    """Reinterpret the bits as another element type of the same width."""
+    """Reinterpret the bits as another element type; the last axis has the numbers in a wider one side by side."""
     if is_bool(element_of(value)) or is_bool(node.element):
         raise node.unsupported("a view of the bits of truth values is not supported")
-    if sizes_of(value) != node.sizes:
-        raise node.unsupported("a view as an element type of another width is not supported")
-    return value if element_of(value) == node.element else node.emit(BitCastOp, value, to=node.element)
+    source, wanted = number_width(element_of(value)), number_width(node.element)
+    if wanted > source:
+        value = node.reshaped(value, (*node.sizes, wanted // source))
+    return node.reshaped(bit_cast(node, value, node.element), node.sizes)
 
 
 @torch_operator("resize.default")

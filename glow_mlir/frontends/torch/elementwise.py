@@ -105,7 +105,7 @@ formula_operator("log10.default", is_exact=True)(_logarithm(10))
 def angle(node: TorchNode, value: SSAValue) -> SSAValue:
     """π for negative numbers, else 0; NaN stays NaN."""
     x = node.of(value)
-    return node.value(where(not_equal(x, x), x, where(x < 0.0, x * 0.0 + pi, 0.0)))
+    return node.value(where(x < 0.0, pi, where(not_equal(x, x), x, 0.0)))
 
 
 @torch_operator("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")

@@ -86,7 +86,9 @@ def embedding_bag(
             divisor = node.emit(MaxOp, node.cast(lengths, node.wide), node.splat(1, node.wide))
             found = node.emit(DivOp, found, _column(node, divisor))
         found = node.cast(found, node.element)
-    return [found, *_saved(node, bags, lengths, most)]
+    # PyTorch gives no sizes for sums, and gives them in place of rows for means.
+    kept = {SUM: (None, None), MEAN: (lengths, lengths), MAX: (lengths, most)}[mode]
+    return [found, *_saved(node, bags, *kept)]
 
 
 def _empty(node: TorchNode) -> list[SSAValue | None]:
@@ -94,7 +96,7 @@ def _empty(node: TorchNode) -> list[SSAValue | None]:
     return [node.splat(0, *node.result(number)) for number in range(len(node.expected))]
 
 
-def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue, most: SSAValue | None) -> list[SSAValue]:
+def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue | None, most: SSAValue | None) -> list[SSAValue]:
     """The results saved for the gradient; zeros if their traced sizes differ, because they are not used."""
     found: list[SSAValue] = []
     for number, value in enumerate((bags, lengths, most), start=1):

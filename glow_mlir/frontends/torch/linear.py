@@ -18,9 +18,9 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode
 
 
-@torch_operator("mm.default", "bmm.default", "mv.default", "dot.default", "matmul.default")
+@torch_operator("mm.default", "bmm.default", "mv.default", "dot.default", "matmul.default", "_int_mm.default")
 def product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The product of matrices, or of a matrix and a vector, of floats or integers."""
+    """The product of matrices, or of a matrix and a vector, of floats or integers, also of i8 as i32."""
     return node.cast(numpy_product(node, left, right), node.element)
 
 

@@ -14,10 +14,11 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, BitwiseOrOp, BitwiseXorOp, LessOp, WhereOp
 from glow_mlir.dialects.glow_high.random_numbers import WORDS, PhiloxOp
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.frontends.builder.bit_casts import of_bits
 from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.frontends.builder.random_numbers import RandomNumbers, computed_in
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
-from glow_mlir.frontends.stablehlo.operators.bits import of_bits, shifted
+from glow_mlir.frontends.stablehlo.operators.bits import shifted
 
 WORD = 32
 """The bits of a word of both generators."""
