@@ -260,8 +260,8 @@ ROUNDINGS: Mapping[str, Callable[[ScalarBuilder, Scalar, Scalar, Scalar], Scalar
     TWICE_RIGHT: _rounded_twice_right,
 }
 """
-How a rescaled number is rounded → the function of a number of i64, its multiplier and shift; the result has as many bits
-as a zero point can be added to.
+How a rescaled number is rounded → the function of a number of i64, its multiplier and shift; the result has as many
+bits as a zero point can be added to.
 """
 
 

@@ -108,6 +108,7 @@ def _range(model: TfliteFile, number: int) -> tuple[float, float]:
     for operator in graph.operators:
         if operator.kind == "QUANTIZE" and operator.inputs[0] == number:
             own = graph.tensors[operator.outputs[0]].quantization
+            assert own is not None
             zero, scale = float(own.zero_points[0]), float(own.scales[0])
             low = -(1 << BITS - 1) - zero
             return low * scale, (low + (1 << BITS) - 1) * scale

@@ -1,8 +1,8 @@
 """
 Depthwise convolutions of bytes by instructions that add dot groups: a group has the elements of a few input lines.
 
-A vector of channels is loaded from each of these lines and interleaved once; every output of the tile whose filter covers
-some of the lines adds the group, multiplied by the elements of the filter for these lines, and by 0 for the others.
+A vector of channels is loaded from each of these lines and interleaved once; every output of the tile whose filter
+covers some of the lines adds the group, multiplied by the filter's elements for these lines, and by 0 for the others.
 """
 
 from __future__ import annotations
