@@ -174,7 +174,8 @@ class MachineEntry(EntryPoint):
         numbers = [(ctypes.c_int64 * len(sizes.numbers))(*sizes.numbers)][: len(sizes.numbers)]
         names = [binding.name for binding in outputs]
         makers = list(map(maker_of, output_shapes, (binding.numpy_dtype for binding in outputs)))
-        behind = [ctypes.addressof(item) for item in (*numbers, *[_NEVER] * is_cancellable)]  # `_kept` owns the memory.
+        # `_kept` owns the memory behind the addresses.
+        behind = [ctypes.addressof(item) for item in (*numbers, *[_NEVER] * is_cancellable)]
         pointers = Struct(f"{len(bindings) + len(behind)}P").pack  # Bytes take less time to make than arrays of ctypes.
         constants, invoke = self._constants_address, self._invoke
 
