@@ -6,7 +6,7 @@ and how many instructions the same network executes whose roundings are single (
     python benchmarks/tflite_bundles.py [MODEL.tflite …] [--targets cortex-m4,riscv32] [--size]
 
 Without files, the networks are the trained ones of MLPerf Tiny (`make tflite-models`), and one for speech. RAM is
-activations, variables, inputs and outputs; the stack comes on top. The arena is that of TensorFlow Lite Micro, where its
+activations, variables, inputs and outputs; the stack comes on top. The arena is that of TensorFlow Lite Micro, if its
 package is installed: it runs on this machine, whose pointers have 64 bits. Counting is that of `bundles.py`.
 """
 
