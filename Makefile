@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-all lint types pytest pytest-all oldest fuzz filecheck format mlir-tools emulators tosa-tools browser smollm2 node-tests-on-targets docs pictures dist clean distclean
+.PHONY: help run test test-all lint types pytest pytest-all oldest fuzz filecheck format mlir-tools emulators tosa-tools browser smollm2 tflite-models node-tests-on-targets docs pictures dist clean distclean
 
 # Without bytecode, each child of a test would compile the package.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,7 +46,7 @@ run: $(FOR_RUN) ## Train, compile and run a small network (examples/digits.py)
 
 test: lint pytest ## What has to pass before each commit: lint, then a short run of the tests
 
-test-all: $(FOR_ALL) mlir-tools emulators tosa-tools browser smollm2 lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
+test-all: $(FOR_ALL) mlir-tools emulators tosa-tools browser smollm2 tflite-models lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
 
 lint: $(FOR_TEST) ## Style, format, import order of the rooms, types of the package but for what needs JAX or PyTorch
 	$(BIN)/ruff check .
@@ -94,6 +94,9 @@ browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 smollm2: ## Download a small language model into .smollm2, for the test of docs/generation.md
 	@.ci/smollm2
 
+tflite-models: ## Download trained models of TensorFlow Lite into .tflite-models, for the tests that compare with LiteRT
+	@.ci/tflite-models
+
 docs: $(FOR_DOCS) ## Build the site of the documentation into build/site, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
 
@@ -111,7 +114,7 @@ clean: ## Remove what builds and checks leave behind
 
 distclean: clean ## Remove the environments and MLIR's tools as well
 	rm -rf .venv .venv-docs .venv-oldest .mlir-tools .mlir-tools.partial .emulators .emulators.partial .tosa-tools .browser .browser.partial \
-	    .smollm2 .smollm2.partial
+	    .smollm2 .smollm2.partial .tflite-models .tflite-models.partial
 
 $(HERE):
 	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \

@@ -5,14 +5,20 @@ and how many instructions the same network executes whose roundings are single (
     make emulators
     python benchmarks/tflite_bundles.py [MODEL.tflite …] [--targets cortex-m4,riscv32] [--size]
 
-Without files, the networks are those of the shapes of MLPerf Tiny, with random weights. RAM is activations, variables,
-inputs and outputs; the stack comes on top. Counting is that of `bundles.py`.
+Without files, the networks are the trained ones of MLPerf Tiny (`make tflite-models`), and one for speech. RAM is
+activations, variables, inputs and outputs; the stack comes on top. The arena is that of TensorFlow Lite Micro, if its
+package is installed: it runs on this machine, whose pointers have 64 bits. Counting is that of `bundles.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
+import re
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +35,26 @@ from glow_mlir.runtime.artifact import Artifact
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "support")]
 from emulators import Ran  # noqa: E402
-from tiny_models import TASKS, tiny_model  # noqa: E402
+from trained_tflite import TINY, find_trained_model, smooth_inputs  # noqa: E402
 
 TARGETS = ("cortex-m0plus", "cortex-m4", "cortex-m55", "riscv32")
 
-HEAD = ("network", "target", "code", "constants", "RAM", "stack", "instructions", "over single roundings")
+SPEECH = "tflite_micro_speech"
+
+MAX_ARENA = 1 << 24
+STDERR = 2
+
+HEAD = (
+    "network",
+    "target",
+    "code",
+    "constants",
+    "RAM",
+    "stack",
+    "Micro's arena",
+    "instructions",
+    "over single roundings",
+)
 
 
 def main() -> int:
@@ -44,7 +65,7 @@ def main() -> int:
     parser.add_argument("--size", action="store_true", help="make code small")
     args = parser.parse_args()
     models = {Path(name).stem: TfliteModel(Path(name)) for name in args.models}
-    models = models or {task: TfliteModel(tiny_model(task)) for task in TASKS}
+    models = models or {name: TfliteModel(data) for name in (*TINY, SPEECH) if (data := find_trained_model(name))}
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
     for name, model in models.items():
         for target in args.targets.split(","):
@@ -58,10 +79,33 @@ def cells(model: TfliteModel, target: str, is_small: bool) -> list[str]:
     for op in once.walk():
         if isinstance(op, IntegerRescaleOp):
             op.properties["rounding"] = StringAttr(ONCE)
-    ours, single = measured(twice, target, is_small), measured(once, target, is_small)
+    (arrays,) = smooth_inputs(model.file, 1)
+    ours, single = (measured(module, arrays, target, is_small) for module in (twice, once))
     sizes = (code_bytes(ours.artifact.code[0]), ours.artifact.constants.nbytes, ours.ram, ours.ran.stack_bytes or 0)
     counts = [item.ran.instructions or 0 for item in (ours, single)]
-    return [*(f"{size:,}" for size in (*sizes, counts[0])), f"{counts[0] / counts[1]:.3f}" if counts[1] else ""]
+    ratio = f"{counts[0] / counts[1]:.3f}" if counts[1] else ""
+    return [*(f"{size:,}" for size in sizes), arena(model), f"{counts[0]:,}", ratio]
+
+
+def arena(model: TfliteModel) -> str:
+    """The bytes that TensorFlow Lite Micro's interpreter takes of its arena; nothing where its package is missing."""
+    try:
+        runtime = importlib.import_module("tflite_micro.python.tflite_micro.runtime")
+    except ImportError:
+        return ""
+    content = model.source if isinstance(model.source, bytes) else Path(model.source).read_bytes()
+    interpreter = runtime.Interpreter.from_bytes(content, arena_size=MAX_ARENA)
+    with tempfile.TemporaryFile() as told:
+        kept = os.dup(STDERR)
+        os.dup2(told.fileno(), STDERR)
+        try:
+            interpreter.print_allocations()
+        finally:
+            os.dup2(kept, STDERR)
+            os.close(kept)
+        told.seek(0)
+        found = re.search(rb"Arena allocation total (\d+) bytes", told.read())
+    return f"{int(found[1]):,}" if found else ""
 
 
 @dataclass(frozen=True)
@@ -73,8 +117,8 @@ class Measured:
     ram: int
 
 
-def measured(module: ModuleOp, target: str, is_small: bool) -> Measured:
-    """The bundle of a module, and what a call takes."""
+def measured(module: ModuleOp, arrays: Sequence[np.ndarray], target: str, is_small: bool) -> Measured:
+    """The bundle of a module, and what a call on these inputs takes."""
     machine = COUNTING[target]
     if missing := machine.missing():
         sys.exit(f"tflite_bundles.py: {target} needs {missing}")
@@ -83,9 +127,8 @@ def measured(module: ModuleOp, target: str, is_small: bool) -> Measured:
     bundled = bundle_of({"": module}, "model", options).artifact
     artifact = options.compilation(module).artifact()  # Its entry is `main`, which traces find.
     (entry,) = artifact.manifest.entries
-    random = np.random.default_rng(0)
-    given = [binding for binding in entry.bindings if binding.role == "input"]
-    inputs = {binding.name: random.integers(-128, 128, binding.shape, np.int8) for binding in given}
+    given = [binding.name for binding in entry.bindings if binding.role == "input"]
+    inputs = dict(zip(given, arrays, strict=True))
     ran = machine.run(artifact, inputs)
     if ran.status:
         sys.exit(f"tflite_bundles.py: {target} ended with the status {ran.status}")

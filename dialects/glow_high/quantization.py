@@ -241,7 +241,7 @@ def _rounded_twice(b: ScalarBuilder, number: Scalar, multiplier: Scalar, shift: 
 
 def _rounded_twice_right(b: ScalarBuilder, number: Scalar, multiplier: Scalar, shift: Scalar) -> Scalar:
     """
-    The same for shifts of 32 to 63, whose last five bits are then those of the second shift, less one.
+    The same, of i32, for shifts of 32 to 63, whose last five bits are then those of the second shift, less one.
 
     Floors of halves of floors are floors of quotients: ⌊(⌊n / 2^k⌋ + 1) / 2⌋ = ⌊(n + 2^k) / 2^(k + 1)⌋.
     """
@@ -249,7 +249,7 @@ def _rounded_twice_right(b: ScalarBuilder, number: Scalar, multiplier: Scalar, s
     first = b.convert(b.binary("shift_right", product + (1 << 30), b.constant(31, i64)), i32)
     away = first + b.binary("shift_right", first, b.constant(31, i32))
     halves = b.binary("shift_right", away, b.binary("and", shift, b.constant(31, i32))) + 1
-    return b.convert(b.binary("shift_right", halves, b.constant(1, i32)), i64)
+    return b.binary("shift_right", halves, b.constant(1, i32))
 
 
 ONCE, TWICE_RIGHT = "once", "twice_right"
@@ -259,7 +259,10 @@ ROUNDINGS: Mapping[str, Callable[[ScalarBuilder, Scalar, Scalar, Scalar], Scalar
     "twice": _rounded_twice,
     TWICE_RIGHT: _rounded_twice_right,
 }
-"""How a rescaled number is rounded → the function of a number of i64, its multiplier and shift."""
+"""
+How a rescaled number is rounded → the function of a number of i64, its multiplier and shift; the result has as many
+bits as a zero point can be added to.
+"""
 
 
 @op_definition

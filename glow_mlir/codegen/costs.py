@@ -125,6 +125,8 @@ class KernelCosts(Costs):
     """The largest number of elements of a depthwise filter for which there is code for each; others have loops."""
     depthwise_columns: int
     """The columns of such a filter for which there is code for each, where it has lines of more than that number."""
+    depthwise_dot_lanes: int
+    """The minimum number of lanes of vectors for which depthwise convolutions of bytes add dot groups."""
     core_depthwise_lines: int
     """The maximum number of lines of a tile whose accumulators are integers in core registers."""
     core_depthwise_pixels: int

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.high_products import HighProduct
 from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
@@ -361,10 +362,13 @@ def emit_scalar_ops(
     """
     ops, stored = list(ops), set(outputs)
     rounded = {op: value for op in ops if (value := RoundedValue.of(op, uniform)) is not None}
-    skipped = {step for value in rounded.values() for step in value.steps}
+    products = {op: found for op in ops if (found := HighProduct.of(op, b.target, lanes)) is not None}
+    skipped = {step for value in (*rounded.values(), *products.values()) for step in value.steps}
     for op in ops:
         if (conversion := rounded.get(op)) is not None:
             values[op.results[0]] = conversion.emit(b, values[conversion.number], op, uniform)
+        elif (product := products.get(op)) is not None:
+            values[op.results[0]] = product.emit(b, values[product.left], values[product.right])
         elif op.results and op not in skipped:
             result = op.results[0]
             if isinstance(op, arith.BitcastOp) and op.input in loaded:

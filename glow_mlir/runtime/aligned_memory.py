@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -24,5 +25,12 @@ def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray
 
 def new_array(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
     """An uninitialised array for an output; the memory of a large one is aligned to 64 bytes."""
+    return maker_of(shape, dtype)()
+
+
+def maker_of(shape: Sequence[int], dtype: np.dtype[Any]) -> Callable[[], np.ndarray]:
+    """A function that makes such arrays."""
     size = prod(shape) * dtype.itemsize
-    return aligned(size).view(dtype).reshape(shape) if size >= MIN_ALIGNED else np.empty(shape, dtype)
+    if size < MIN_ALIGNED:
+        return partial(np.empty, shape, dtype)
+    return lambda: aligned(size).view(dtype).reshape(shape)

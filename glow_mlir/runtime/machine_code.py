@@ -8,11 +8,12 @@ import mmap
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from struct import Struct
 
 import numpy as np
 
 from glow_mlir.errors import CHANGES_SHARED_ROWS, ExecutionError, InputError, OptionError, OutOfMemoryError, failed_call
-from glow_mlir.runtime.aligned_memory import aligned, new_array
+from glow_mlir.runtime.aligned_memory import aligned, maker_of
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.device_array import check_target_shape, on_target
 from glow_mlir.runtime.direct_outputs import SizedOutput
@@ -31,7 +32,7 @@ from glow_mlir.support.watchdog import Interruptible
 NOWHERE: Mapping[str, np.ndarray] = {}
 """No targets of outputs: each output is a new array."""
 
-Pointers = ctypes.Array[ctypes.c_void_p] | int
+Pointers = ctypes.Array[ctypes.c_void_p] | bytes | int
 """An array of addresses, or its own address."""
 
 _NEVER = ctypes.c_int32(0)
@@ -172,17 +173,17 @@ class MachineEntry(EntryPoint):
         output_shapes = [sizes.output_shapes[b.name].shape if b.sizes else b.shape for b in outputs]
         numbers = [(ctypes.c_int64 * len(sizes.numbers))(*sizes.numbers)][: len(sizes.numbers)]
         names = [binding.name for binding in outputs]
-        kinds = list(zip(output_shapes, (binding.numpy_dtype for binding in outputs), strict=True))
-        # Pointers made by `cast` keep their memory alive.
-        behind = [ctypes.cast(item, ctypes.c_void_p) for item in (*numbers, *[ctypes.pointer(_NEVER)] * is_cancellable)]
-        pointers = ctypes.c_void_p * (len(bindings) + len(behind))
+        makers = list(map(maker_of, output_shapes, (binding.numpy_dtype for binding in outputs)))
+        # `_kept` owns the memory behind the addresses.
+        behind = [ctypes.addressof(item) for item in (*numbers, *[_NEVER] * is_cancellable)]
+        pointers = Struct(f"{len(bindings) + len(behind)}P").pack  # Bytes take less time to make than arrays of ctypes.
         constants, invoke = self._constants_address, self._invoke
 
-        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+        def call(arrays: Sequence[np.ndarray], _kept: object = numbers) -> dict[str, np.ndarray] | None:
             if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
                 return None
             try:
-                results = [new_array(shape, dtype) for shape, dtype in kinds]
+                results = [make() for make in makers]
             except MemoryError:
                 return None  # The caller reports which output it is.
             if status := invoke(pointers(*addresses_of([*arrays, *results]), *behind)):
@@ -401,10 +402,12 @@ class MachineEntry(EntryPoint):
 
     def _activations_address(self) -> int:
         """The address of this thread's activations, cached because numpy is slow to return it."""
-        if not hasattr(self._local, "address"):
+        try:
+            return self._local.address
+        except AttributeError:
             self._local.activations = self._activations()
             self._local.address = self._local.activations.ctypes.data
-        return self._local.address
+            return self._local.address
 
 
 class MachineCode(Executable):

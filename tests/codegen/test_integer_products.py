@@ -86,6 +86,28 @@ def test_convolutions_are_exact(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_one_filter_a_channel_is_exact(target: str) -> None:
+    """Filters with as many lines as dot groups, more and fewer, of one line or column; tiles that images cut."""
+    bias = integers((33,), np.int32)
+
+    def case(x: np.ndarray, kernel: Sequence[int], **properties: Any) -> Case:
+        return Case(ConvOp, x, integers((33, *kernel, 1), np.int8), bias, constants=(1,), group=33, **properties)
+
+    image = integers((1, 12, 17, 33), np.int8)
+    cases = [
+        case(image, (5, 5)),
+        case(image, (3, 3), strides=[2, 2]),
+        case(image, (4, 2), dilations=[2, 3]),
+        case(image, (9, 1)),
+        case(image, (1, 9), strides=[1, 2]),
+        case(integers((1, 12, 5, 33), np.uint8), (3, 3)),
+        case(integers((1, 40, 33), np.int8), (7,)),
+        case(integers((1, 4, 5, 5, 33), np.int8), (2, 3, 3)),
+    ]
+    check_all(share(cases, target), target, 0.0)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_the_largest_products_fit_their_sums(target: str) -> None:
     """Bytes at the ends of their ranges, whose pairs would not fit 16 bits."""
     cases: list[Case] = []

@@ -112,7 +112,8 @@ class IntegerCases(RandomTensors):
                 zero = np.iinfo(dtype).min
                 divisor = TensorCase(shape, dtype, scales=other.scales, zeros=[zero], bounds=(zero + 1, zero + 255))
                 far = TensorCase(shape, dtype, scales=own.scales, zeros=[zero], bounds=(zero + 64, zero + 255))
-                large = TensorCase(shape, dtype, scales=[0.3], zeros=[zero + 128])
+                limit = 2 * own.scales[0] / other.scales[0]  # The reference is undefined for shifts of 32 bits.
+                large = TensorCase(shape, dtype, scales=[float(np.float32(min(0.3, limit)))], zeros=[zero + 128])
                 yield "DIV", [far, divisor, large], {0: ("b", self.whole(0, 2))}
 
     def plain(self) -> Iterator[Found]:

@@ -1,16 +1,14 @@
-"""
-Networks of the shapes of MLPerf Tiny's four tasks, as TensorFlow Lite writes them: int8 with random weights.
-
-Shapes: C. Banbury et al., 2021, "MLPerf Tiny Benchmark", and its repository mlcommons/tiny.
-"""
+"""Quantized networks as TensorFlow Lite writes them: one with random weights, and one from a model of floats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import numpy as np
 from tflite_files import Fields, OperatorCase, TensorCase, tflite_model
+from trained_tflite import trained_model
+
+from glow_mlir.frontends.tflite.file import TfliteFile
 
 SPREAD = 40.0
 """The standard deviation of the codes of results in front of their activation function."""
@@ -99,11 +97,15 @@ class TinyNetwork:
         result = self._result((batch, outputs), scale * self._scale(source, depth), activation)
         return self._operator("FULLY_CONNECTED", (source, *parts), result, {0: ("b", activation)})
 
-    def sum(self, left: int, right: int) -> int:
-        """A sum with ReLU."""
+    def channels(self, number: int) -> int:
+        """The size of the last axis."""
+        return self._shape(number)[-1]
+
+    def sum(self, left: int, right: int, activation: int = RELU) -> int:
+        """A sum, by default with ReLU."""
         scale = max(self._tensors[left].scales[0], self._tensors[right].scales[0]) * 1.5
-        result = self._result(self._shape(left), scale, RELU)
-        return self._operator("ADD", (left, right), result, {0: ("b", RELU)})
+        result = self._result(self._shape(left), scale, activation)
+        return self._operator("ADD", (left, right), result, {0: ("b", activation)})
 
     def average(self, source: int) -> int:
         """The mean of all pixels, as a row."""
@@ -125,55 +127,47 @@ class TinyNetwork:
         return tflite_model(self._tensors, self._operators, (0,), outputs)
 
 
-def keywords() -> bytes:
-    """DS-CNN: 49 frames of 10 coefficients, 12 keywords."""
-    network = TinyNetwork(0, (1, 49, 10, 1))
-    x = network.convolution(0, 64, (10, 4), 2)
-    for _ in range(4):
-        x = network.convolution(network.depthwise(x), 64, (1, 1))
-    return network.model(network.product(network.average(x), 12))
+def mobilenet_v2() -> bytes:
+    """MobileNetV2 for images of 224x224 with 1000 classes (M. Sandler et al., 2018)."""
+    network = TinyNetwork(0, (1, 224, 224, 3))
+    x = network.convolution(0, 32, step=2)
+    blocks = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    for factor, outputs, count, first_step in blocks:
+        for number in range(count):
+            step = first_step if number == 0 else 1
+            inner = network.convolution(x, factor * network.channels(x), (1, 1)) if factor > 1 else x
+            inner = network.convolution(network.depthwise(inner, step), outputs, (1, 1), activation=0)
+            x = network.sum(x, inner, activation=0) if number else inner
+    return network.model(network.product(network.average(network.convolution(x, 1280, (1, 1))), 1000))
 
 
-def visual_wake_words() -> bytes:
-    """MobileNetV1 of a quarter of the channels: images of 96x96, whether there is a person."""
-    network = TinyNetwork(1, (1, 96, 96, 3))
-    x = network.convolution(0, 8, step=2)
-    steps = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1)
-    channels = (16, 32, 32, 64, 64, *(128,) * 6, 256, 256)
-    for step, outputs in zip(steps, channels, strict=True):
-        x = network.convolution(network.depthwise(x, step), outputs, (1, 1))
-    return network.model(network.product(network.average(x), 2))
+def quantized_sine() -> bytes:
+    """The sine of a number of int8, quantized from the trained model of floats as converters do it."""
+    model = TfliteFile.of(memoryview(trained_model("sine_float"))).subgraphs[0]
+    x = np.linspace(0, 2 * np.pi, 1000, dtype=np.float32)[:, None]
+    tensors, operators = [_calibrated(x)], list[OperatorCase]()
+    for operator in model.operators:
+        weights, bias = (model.tensors[number].values for number in operator.inputs[1:])
+        assert weights is not None
+        assert bias is not None
+        is_last = operator is model.operators[-1]
+        x = x @ weights.T + bias
+        x = x if is_last else x.clip(0)
+        scale, own = float(np.abs(weights).max()) / 127, tensors[-1].scales[0]
+        numbers = [len(tensors) - 1, len(tensors), len(tensors) + 1]
+        tensors += [
+            TensorCase(weights.shape, "int8", np.round(weights / scale).astype(np.int8), [scale], [0]),
+            TensorCase(bias.shape, "int32", np.round(bias / (own * scale)).astype(np.int32), [own * scale], [0]),
+            _calibrated(x),
+        ]
+        operators.append(
+            OperatorCase("FULLY_CONNECTED", numbers, (len(tensors) - 1,), {0: ("b", 0 if is_last else RELU)})
+        )
+    return tflite_model(tensors, operators, (0,), (len(tensors) - 1,))
 
 
-def image_classification() -> bytes:
-    """ResNet-8: images of 32x32, 10 classes."""
-    network = TinyNetwork(2, (1, 32, 32, 3))
-    x = network.convolution(0, 16)
-    for outputs, step in ((16, 1), (32, 2), (64, 2)):
-        inner = network.convolution(network.convolution(x, outputs, step=step), outputs, activation=0)
-        x = network.sum(inner, x if step == 1 else network.convolution(x, outputs, (1, 1), step, activation=0))
-    return network.model(network.product(network.average(x), 10))
-
-
-def anomaly_detection() -> bytes:
-    """An autoencoder of 640 coefficients, whose sounds of machines it learns."""
-    network = TinyNetwork(3, (1, 640))
-    x = 0
-    for outputs in (128, 128, 128, 128, 8, 128, 128, 128, 128):
-        x = network.product(x, outputs, RELU)
-    return network.model(network.product(x, 640), has_probabilities=False)
-
-
-TASKS: Mapping[str, Callable[[], bytes]] = {
-    "keywords": keywords,
-    "visual wake words": visual_wake_words,
-    "image classification": image_classification,
-    "anomaly detection": anomaly_detection,
-}
-"""Task of MLPerf Tiny → the file of a network of its shape."""
-
-
-@cache
-def tiny_model(task: str) -> bytes:
-    """The file of a task, made once."""
-    return TASKS[task]()
+def _calibrated(values: np.ndarray) -> TensorCase:
+    """A tensor of int8 of one row, whose range is that of these rows."""
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    scale = (high - low) / 255
+    return TensorCase((1, values.shape[1]), "int8", scales=[scale], zeros=[round(-128 - low / scale)])

@@ -81,6 +81,7 @@ _MEASURED = KernelCosts(
     depthwise_pixels=4,  # AVX2, with 3x3 and 5x5 filters, among 1x6, 1x7, 2x2, 2x3, 2x4, 3x3, 3x4.
     depthwise_elements=64,
     depthwise_columns=32,
+    depthwise_dot_lanes=8,
     core_depthwise_lines=2,
     core_depthwise_pixels=7,
     unrolled_taps=1,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects.builtin import IntegerType
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import i8, i16, i32, integer_of_width, vector
+from glow_mlir.codegen.builder.types import i8, i16, i32, i64, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.dialects.llvm_ops.intrinsics import SAddSatOp
 from glow_mlir.dialects.target import Target
@@ -114,6 +114,29 @@ def pack_to_bytes(b: Builder, x: Value, added: int | Value, signed: bool) -> Val
     order = [_LANE_WORDS * at + number for number in range(len(parts)) for at in range(size // _LANE_WORDS)]
     return b.bitcast(b.shuffle(packed, packed, order), i8)
 
+
+def multiplies_even_lanes(target: Target, lanes: int) -> bool:
+    """Whether an instruction multiplies the even lanes of vectors of i32 to i64 (`vpmuldq`), for so many lanes."""
+    return target.is_x86 and "avx2" in target.enabled and lanes > 1 and lanes % _LANE_WORDS == 0
+
+
+def shifted_products(b: Builder, x: Value, y: Value, added: int, shift: int) -> Value:
+    """
+    Return the lower 32 bits of (x · y + `added`) / 2^`shift`, rounded down, of vectors of i32 multiplied as i64.
+
+    `shift` is 1 to 31. LLVM's own code for it sorts lanes instead of multiplying even and odd ones.
+    """
+    (x_even, x_odd), (y_even, y_odd) = (
+        (b.ashr(b.shl(pairs, _WORD), _WORD), b.ashr(pairs, _WORD)) for pairs in (b.bitcast(x, i64), b.bitcast(y, i64))
+    )
+    # The bits that are wanted of odd lanes move to where an odd lane has them.
+    even, odd = b.lshr(x_even * y_even + added, shift), b.shl(x_odd * y_odd + added, _WORD - shift)
+    lanes = [lane + x.lanes * (lane % 2) for lane in range(x.lanes)]
+    return b.shuffle(b.bitcast(even, i32), b.bitcast(odd, i32), lanes)
+
+
+_WORD = 32
+"""Bits of a lane."""
 
 _LANE_WORDS = 4
 """The number of i32 in a lane of 128 bits."""

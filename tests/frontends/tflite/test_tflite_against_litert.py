@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tflite_operator_cases import SingleOperator, single_operators
-from tflite_reference import reference
+from tflite_reference import MAX_ERROR, reference
 
 from glow_mlir import InferenceSession
 from glow_mlir.frontends.tflite.file import TfliteFile
@@ -42,7 +42,7 @@ def compare(found: np.ndarray, wanted: np.ndarray, name: str, units: int) -> Non
     assert found.dtype == wanted.dtype, name
     if wanted.dtype.kind == "f":
         limit = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-6).astype(np.float64)
-        np.testing.assert_allclose(found / limit, wanted / limit, rtol=0, atol=3e-6, err_msg=name)
+        np.testing.assert_allclose(found / limit, wanted / limit, rtol=0, atol=MAX_ERROR, err_msg=name)
     elif units:
         assert np.abs(found.astype(np.int64) - wanted).max(initial=0) <= units, name
     else:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-
-from glow_mlir import InferenceSession
-from glow_mlir.frontends.tflite.file import TfliteFile
-from glow_mlir.frontends.tflite.importer import import_tflite
+from tflite_reference import AllTensors
 
 pytestmark = pytest.mark.extra
 
@@ -30,27 +26,9 @@ def steps_of(shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_wake_words(name: str) -> None:
-    litert: Any = pytest.importorskip("ai_edge_litert.interpreter")
     pytest.importorskip("pymicro_wakeword")
-    path = Path(str(files("pymicro_wakeword") / "models" / f"{name}.tflite"))
-    model = TfliteFile.open(path)
-    graph = model.subgraphs[0]
-    made = {number for operator in graph.operators for number in operator.outputs}
-    numbers = sorted(number for number in made - {*graph.outputs} if graph.tensors[number].dtype != "resource")
-    session = InferenceSession(import_tflite(model, tensors=numbers), threads=1)
-    kernels = litert.OpResolverType.BUILTIN_REF
-    theirs = litert.Interpreter(
-        str(path), experimental_op_resolver_type=kernels, experimental_preserve_all_tensors=True
-    )
-    theirs.allocate_tensors()
-    (detail,), (given,) = theirs.get_input_details(), session.get_inputs()
-    seen: dict[int, set[int]] = {number: set() for number in numbers}
+    model = AllTensors(Path(str(files("pymicro_wakeword") / "models" / f"{name}.tflite")).read_bytes())
+    graph = model.file.subgraphs[0]
     for step in steps_of(graph.tensors[graph.inputs[0]].shape):
-        theirs.set_tensor(detail["index"], step)
-        theirs.invoke()
-        results = dict(zip((item.name for item in session.get_outputs()), session.run(None, {given.name: step})))
-        for number in numbers:
-            found = results[f"tensor {number}"]
-            np.testing.assert_array_equal(found, theirs.get_tensor(number), err_msg=graph.tensors[number].name)
-            seen[number] |= {*found.reshape(-1).tolist()}
-    assert sum(len(values) >= MIN_DISTINCT for values in seen.values()) >= 0.9 * len(seen)
+        model.compare([step])
+    assert sum(len(values) >= MIN_DISTINCT for values in model.seen.values()) >= 0.9 * len(model.seen)

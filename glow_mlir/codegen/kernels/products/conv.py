@@ -84,7 +84,7 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
     def emit(self, call: KernelCall[ConvOp]) -> None:
         packed, form = _packed_filter(call, self), ConvolutionForm.of(call.op)
         if call.runs("images", "lines"):
-            operands = ProductOperands.of(call, "input", packed, form.dot(call.target).singly)
+            operands = ProductOperands.of(call, "input", packed, form.dot(call.target))
             images, lines = call.share("images"), call.share("lines")
             emit_depthwise(call.b, operands, form.shape_at(call), images=images, lines=lines)
 

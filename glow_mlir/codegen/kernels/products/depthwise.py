@@ -26,6 +26,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.products.clipped_store import Grid, clips_numbers, store_clipped
 from glow_mlir.codegen.kernels.products.convolution import ConvShape, moved
+from glow_mlir.codegen.kernels.products.depthwise_dot_groups import DotGroupSums, LineGroups, depthwise_dot
 from glow_mlir.codegen.kernels.products.dot_products import DotProduct
 from glow_mlir.codegen.kernels.products.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.products.output_pixels import Offsets
@@ -33,6 +34,7 @@ from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.tile_store import ExtraKind
 from glow_mlir.codegen.math.half import loaded_as, to_accumulators
 from glow_mlir.dialects.element_types import bit_width, is_integer
+from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -125,9 +127,10 @@ class _Channels:
         type_ = vector(kernel.element, kernel.lanes)
         start = self._read(self.given["bias"], kernel.element) if kernel.bias else self.b.constant(0.0, type_)
         accumulators = [[start] * kernel.pixels for _ in range(kernel.rows)]
-        for index in range(kernel.slices):
-            offset = self.given[f"slice{index}"] if index else 0
-            source = self.given["input"].at(offset, kernel.dot.memory)
+        if kernel.dot.group > 1:
+            self._dot_groups(start, accumulators)
+        for index in range(kernel.slices if kernel.dot.group == 1 else 0):
+            source = self._source(index)
             if kernel.elements <= kernel_costs(self.b.target).depthwise_elements:
                 self._slice(index, source, accumulators)
             else:
@@ -143,12 +146,42 @@ class _Channels:
             for pixel, total in enumerate(line):
                 self._store(row, pixel, total)
 
-    def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
-        """Load channels, converted to the accumulator type."""
+    def _source(self, index: int) -> Value:
+        """The first input of a slice of the filter."""
+        offset = self.given[f"slice{index}"] if index else 0
+        return self.given["input"].at(offset, self.kernel.dot.memory)
+
+    def _load(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
+        """Load channels."""
         type_, in_memory = vector(loaded_as(element), self.kernel.lanes), loaded_as(element)
         address = pointer.at(self.channel + offset, in_memory)
-        value = address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
-        return to_accumulators(self.b, value, element, self.kernel.element)
+        return address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
+
+    def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
+        """Load channels, converted to the accumulator type."""
+        return to_accumulators(self.b, self._load(pointer, element, offset), element, self.kernel.element)
+
+    def _dot_groups(self, start: Value, accumulators: list[list[Value]]) -> None:
+        """Add the products of all slices by dot groups of input lines to accumulators that begin with `start`."""
+        kernel, given, dot = self.kernel, self.given, self.kernel.dot
+        lines = LineGroups(kernel.rows, kernel.height, kernel.strides[0], kernel.dilations[0], dot.group)
+        slices: list[DotGroupSums] = []
+        for index in range(kernel.slices):
+
+            def source(line: int, position: int, first: Value = self._source(index)) -> Value:
+                return self._load(first, dot.left, given["input_line"] * line + given["input_step"] * position)
+
+            def filter_(line: int, x: int, first: int = index * kernel.height) -> Value:
+                return self._load(given["weights"], dot.right, given["channels"] * ((first + line) * kernel.width + x))
+
+            columns = kernel.pixels, kernel.width, kernel.strides[1], kernel.dilations[1]
+            slices.append(DotGroupSums(self.b, dot, lines, *columns, source, filter_, {}))
+        starts = [found for each in slices if (found := each.start()) is not None]
+        start = functools.reduce(operator.add, starts, start)
+        for line in accumulators:
+            line[:] = [start] * len(line)
+        for each in slices:
+            each.add(accumulators)
 
     def _slice(self, index: int, source: Value, accumulators: list[list[Value]]) -> None:
         """Add the products of one slice of the filter, input line by input line: each pixel is loaded once."""
@@ -278,11 +311,10 @@ def emit_depthwise(
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
-    flat, dot, extras = _planar(shape), operands.dot, operands.extras
-    lanes, costs = b.target.vector_width(dot.accumulators), kernel_costs(b.target)
-    rows, pixels = costs.depthwise_lines, costs.depthwise_pixels
-    if lanes == 1 and is_integer(dot.accumulators):
-        rows, pixels = min(rows, costs.core_depthwise_lines), min(pixels, costs.core_depthwise_pixels)
+    flat, extras = _planar(shape), operands.extras
+    dot = depthwise_dot(operands.dot, b.target, math.prod(flat.kernel))
+    lanes = b.target.vector_width(dot.accumulators)
+    rows, pixels = _tile(b.target, dot, flat)
     kernel = DepthwiseKernel(
         dot=dot,
         lanes=lanes,
@@ -305,6 +337,20 @@ def emit_depthwise(
     with b.loop(*images.of(flat.batch)) as image:
         origin = tuple(image * extra.strides[0] for extra in flat_extras)
         nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
+
+
+def _tile(target: Target, dot: DotProduct, shape: ConvShape) -> tuple[int, int]:
+    """The lines of a tile, and their pixels."""
+    costs = kernel_costs(target)
+    rows, pixels = costs.depthwise_lines, costs.depthwise_pixels
+    if target.vector_width(dot.accumulators) == 1 and is_integer(dot.accumulators):
+        return min(rows, costs.core_depthwise_lines), min(pixels, costs.core_depthwise_pixels)
+    if dot.group == 1:
+        return rows, pixels
+    # Rows share the groups of their lines, and pixels those of a line whose filter has several columns.
+    width = shape.outputs[-1] if isinstance(shape.outputs[-1], int) else pixels
+    own = 1 if shape.kernel[-1] == 1 else min(pixels, max(1, width))
+    return rows * pixels // own, own
 
 
 def _planar(shape: ConvShape) -> ConvShape:

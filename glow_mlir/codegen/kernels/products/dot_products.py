@@ -440,6 +440,13 @@ class WidenedProduct(DotGroupProduct):
         return tuple(address.at(part, i32).load(i32) for part in range(2))
 
 
+def adds_bytes(dot: DotProduct, lanes: int) -> bool:
+    """Whether an instruction adds the products of dot groups of bytes to each of `lanes` accumulators, in one step."""
+    if not isinstance(dot, DotGroupProduct) or type(dot.instruction) is not DotInstruction:
+        return False
+    return dot.instruction.element == i8 and dot.has_vectors_of(lanes)
+
+
 def multiplies(op: Operation, *factors: SSAValue) -> bool:
     """
     Whether kernels compute an operator's products: of integers and floats; of 16-bit floats if it returns accumulators.
