@@ -1,0 +1,132 @@
+"""
+Compiled programs as custom calls of XLA: `jax.jit`'s own dispatch takes their arguments and makes their results.
+
+Python handles neither array by array, which takes most of the time of a small program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from glow_mlir.api.onnxruntime.devices import CPU
+from glow_mlir.jax.lowering import Lowered, is_key
+from glow_mlir.jax.results import WIDE
+from glow_mlir.runtime.aligned_memory import ALIGNMENT
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.machine_code import MachineEntry
+from glow_mlir.runtime.xla_calls import CallRecord
+
+MAX_COPIED = 1 << 18
+"""The maximum number of bytes of an array of numpy that XLA may copy; the program takes larger ones in place."""
+
+REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError)
+"""What JAX raises for arguments that a compiled program does not take."""
+
+_WAITED_FOR: list[CallRecord] = []
+"""Records of programs that are gone, whose last calls XLA still makes."""
+
+
+class XlaProgram:
+    """A compiled program that XLA calls on arrays of the types that it is compiled for."""
+
+    def __init__(self, entry: MachineEntry, lowered: Lowered, replacing: Mapping[str, int]) -> None:
+        """`entry` computes the program; `replacing` are outputs that take the memory of a donated leaf."""
+        numbers = {binding.name: number for number, binding in enumerate(_of_role(entry, "output"))}
+        self._entry = entry
+        self._record = CallRecord(entry)
+        weakref.finalize(self, _release, self._record).atexit = False
+        call = jax.ffi.ffi_call(
+            _target(),
+            [jax.ShapeDtypeStruct(info.shape, info.dtype) for info in lowered.result_types],
+            input_output_aliases={number: numbers[name] for name, number in replacing.items()},
+        )
+        address = np.int64(self._record.address)
+
+        def called(*leaves: Any) -> Any:
+            return call(*leaves, record=address)
+
+        jitted = jax.jit(called, donate_argnums=tuple(replacing.values()), keep_unused=True)
+        self._compiled = jitted.lower(*lowered.types).compile()
+
+    def __call__(self, leaves: Sequence[Any]) -> Sequence[jax.Array] | None:
+        """The leaves of the results; `None` for leaves of arguments that XLA does not take as they are."""
+        if np.ndarray in set(map(type, leaves)) and any(map(_is_copied, leaves)):
+            return None
+        record = self._record
+        if record.constants_address != self._entry.constants_address:
+            record.renew()
+        try:
+            results = self._compiled(*leaves)
+        except REFUSALS:
+            return None
+        record.begin()
+        return results
+
+
+def xla_program(entry: EntryPoint, lowered: Lowered, replacing: Mapping[str, int]) -> XlaProgram | None:
+    """
+    The program that XLA calls; `None` where it has to be called otherwise: on other backends or devices, with several
+    threads, where a call may fail or never end, and for elements that are not in memory as XLA has them.
+    """
+    if jax.default_backend() != CPU or not isinstance(entry, MachineEntry) or not entry.takes_pointers:
+        return None
+    inputs, outputs = (_of_role(entry, role) for role in ("input", "output"))
+    infos = [*lowered.types, *lowered.result_types]
+    if len(inputs) != len(lowered.types) or len(outputs) != len(lowered.result_types):
+        return None
+    if not all(map(_is_alike, (*inputs, *outputs), infos)) or any(info.weak_type for info in lowered.result_types):
+        return None
+    try:
+        return XlaProgram(entry, lowered, replacing)
+    except REFUSALS:  # This version of XLA has another interface.
+        return None
+
+
+def _is_alike(binding: Binding, info: Any) -> bool:
+    """Whether the elements of an input or output are in memory as XLA has them, for any option of JAX."""
+    dtype = info.dtype
+    if is_key(dtype) or dtype.itemsize >= WIDE or binding.numpy_dtype != dtype:
+        return False
+    size = int(np.prod(info.shape, dtype=np.int64))
+    return 0 < size * dtype.itemsize == binding.nbytes and binding.shape == info.shape
+
+
+def _is_copied(leaf: Any) -> bool:
+    """Whether XLA would copy a large array of numpy."""
+    return type(leaf) is np.ndarray and leaf.nbytes > MAX_COPIED and bool(leaf.ctypes.data % ALIGNMENT)
+
+
+def _of_role(entry: EntryPoint, role: str) -> list[Binding]:
+    return [binding for binding in entry.bindings if binding.role == role]
+
+
+def _release(record: CallRecord) -> None:
+    """Let a record go once no call uses it."""
+    _WAITED_FOR.append(record)
+    _WAITED_FOR[:] = [waiting for waiting in _WAITED_FOR if not waiting.is_idle]
+
+
+@cache
+def _target() -> str:
+    """The name by which XLA knows the handler of calls."""
+    from glow_mlir.backends.cpu.targets import host_target
+    from glow_mlir.codegen.xla_handler import HANDLER, xla_handler
+
+    library = Library(xla_handler(host_target()))
+    function = library.function(HANDLER, (ctypes.c_void_p,), ctypes.c_void_p)
+    jax.ffi.register_ffi_target(HANDLER, jax.ffi.pycapsule(function), platform=CPU)
+    _LIBRARIES.append(library)
+    return HANDLER
+
+
+_LIBRARIES: list[Library] = []
+"""Machine code that XLA calls, which lives as long as this process."""
