@@ -53,7 +53,7 @@ def exchanged_factors(op: TransposeOp, value: SSAValue, storage: Storage) -> Exc
 
 
 def _source(value: SSAValue, is_turned: bool) -> tuple[SSAValue, bool]:
-    """A factor in front of the transpose of a matrix that it reads, and whether the product then reads it transposed."""
+    """A factor without the transpose of a matrix in front of it, and whether a product then reads it transposed."""
     transpose = value.owner
     if isinstance(transpose, TransposeOp) and ints(transpose.permutation) == ROWS_TO_COLUMNS:
         return transpose.input, not is_turned
