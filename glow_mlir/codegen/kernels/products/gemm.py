@@ -21,7 +21,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.products.dot_products import DotProduct
 from glow_mlir.codegen.kernels.products.micro_gemm import MicroKernel
-from glow_mlir.codegen.kernels.products.product import Product, TileOffsets, UnpackedPanel
+from glow_mlir.codegen.kernels.products.product import Product, TileOffsets
 from glow_mlir.codegen.kernels.products.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.products.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.products.tiles import Columns, Tile, balanced, distinct
@@ -209,11 +209,8 @@ class GemmOptions:
     images: Partition = ALL
     wants: Callable[[Index, int], Value] | None = None
     """First row, number of rows → whether any of them is used; `None` if all are."""
-    pack: Callable[[Columns], tuple[Value, UnpackedPanel]] | None = None
-    """
-    Packs the panel of some columns, in front of its tiles, and returns its address, and the next panel; `None` if all
-    are packed.
-    """
+    pack: Callable[[Columns], Value] | None = None
+    """Packs the panel of some columns, in front of its tiles, and returns its address; `None` if all are packed."""
 
     @staticmethod
     def of(
@@ -302,11 +299,9 @@ def emit_gemm(
 
     def block(first: Index, rows: Index) -> None:
         def panel(columns: Columns) -> None:
-            unpacked = None
             if options.pack is not None:
-                packed, unpacked = options.pack(columns)
-                columns = replace(columns, weights=packed)
-            ahead = product.ahead(columns, rows, unpacked)
+                columns = replace(columns, weights=options.pack(columns))
+            ahead = product.ahead(columns, rows)
 
             def one(row: Index, count: int, tiles: int) -> None:
                 target = tuple(row * step for step in steps)

@@ -28,7 +28,6 @@ from glow_mlir.codegen.kernels.products.gemm import (
 )
 from glow_mlir.codegen.kernels.products.pack import emit_packing
 from glow_mlir.codegen.kernels.products.pack_panels import emit_pack_panels, emit_pack_transposed
-from glow_mlir.codegen.kernels.products.product import UnpackedPanel
 from glow_mlir.codegen.kernels.products.product_batches import (
     batch_strides,
     exchanged,
@@ -256,7 +255,10 @@ class ProductKernel(Kernel[ProductT]):
 
             def product(indices: list[Index], packed: Value) -> None:
                 source, target, *starts = (linear(indices, step) for step in steps)
-                given = replace(options, wants=self.wants(call, indices), pack=self._panel_packing(call))
+                pack = self._panel_packing(call)
+                # The next panel is packed behind these tiles, in place of their own.
+                prefetch = options.prefetch and pack is None
+                given = replace(options, wants=self.wants(call, indices), pack=pack, prefetch=prefetch)
                 if tiles is not None:
                     tiles.emit(Origin(source, (target, *starts), packed))
                     return
@@ -299,19 +301,16 @@ class ProductKernel(Kernel[ProductT]):
 
         nest(call.b, batch, both, batches)
 
-    def _panel_packing(self, call: KernelCall[ProductT]) -> Callable[[Columns], tuple[Value, UnpackedPanel]] | None:
+    def _panel_packing(self, call: KernelCall[ProductT]) -> Callable[[Columns], Value] | None:
         """Return what packs a panel in front of its tiles; `None` if all panels are packed before."""
         if not _packs_by_panel(call.op, call.target):
             return None
         right, depth, scratch = call.one("right"), call.one("left").extents[-1], call.many("scratch")[0]
-        pitch, is_turned = right.strides[-2], flag(call.op.transpose_right)
-        step, element = pitch if is_turned else 1, signless(right.element)
-        panel = _dot(call.op, call.target).tile(call.target).panel
+        step = right.strides[-2] if flag(call.op.transpose_right) else 1
 
-        def packed(columns: Columns) -> tuple[Value, UnpackedPanel]:
+        def packed(columns: Columns) -> Value:
             self._pack(call, right, columns.start * step, scratch, columns.count, depth, ALL)
-            following = right.pointer.at((columns.start + panel) * step, element)
-            return scratch.pointer, UnpackedPanel(following, pitch, is_turned)
+            return scratch.pointer
 
         return packed
 

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.products.micro_gemm import MicroKernel, is_far, own_accumulators
 from glow_mlir.codegen.kernels.products.output_pixels import Offsets
@@ -92,13 +92,9 @@ class Product:
         )
         return Product(b, operands, kernel, segments, panel_rows)
 
-    def ahead(self, columns: Columns, rows: Index, unpacked: UnpackedPanel | None = None) -> PanelPrefetch:
-        """
-        Return the prefetching of the next panel by the tiles of a panel, which `rows` rows share.
-
-        `unpacked` is the next one where panels are packed one by one.
-        """
-        return PanelPrefetch(columns, self.panel_rows, rows, unpacked)
+    def ahead(self, columns: Columns, rows: Index) -> PanelPrefetch:
+        """Return the prefetching of the next panel by the tiles of a panel, which `rows` rows share."""
+        return PanelPrefetch(columns, self.panel_rows, rows)
 
     def variant(
         self, columns: Columns, rows: int, whole_rows: Index, together: tuple[Index, int] | None
@@ -156,7 +152,7 @@ class Product:
             **segments,
             **arguments,
             **(wrap or {}),
-            **ahead.arguments(self.b, variant, row),
+            **ahead.arguments(variant, row),
         )
 
     def _extras(self, offsets: Sequence[Index], steps: Offsets, column: Index) -> dict[str, Index]:
@@ -166,15 +162,6 @@ class Product:
             arguments[f"extra{index}"] = extra.pointer.at(offset if extra.spread else offset + column, extra.element)
             arguments[f"extra_step{index}"] = step
         return arguments
-
-
-@dataclass(frozen=True)
-class UnpackedPanel:
-    """A panel that is not packed yet: columns of a matrix with rows `pitch` elements apart, or of a transposed one."""
-
-    first: Value
-    pitch: Index
-    transposed: bool
 
 
 @dataclass(frozen=True)
@@ -189,7 +176,6 @@ class PanelPrefetch:
     columns: Columns
     depth: Index
     rows: Index
-    unpacked: UnpackedPanel | None = None
 
     def step(self, kernel: MicroKernel) -> Index:
         """Return the dot groups that a tile prefetches while it multiplies one row of the panel."""
@@ -203,20 +189,11 @@ class PanelPrefetch:
         dot_groups, line = kernel.tile.panel * kernel.rows, line_elements(target, kernel.dot.right_group)
         return dataclasses.replace(kernel, prefetch=-(-dot_groups // (rows * line)))
 
-    def arguments(self, b: Builder, kernel: MicroKernel, row: Index) -> dict[str, Index]:
+    def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """Return the arguments of the tile that begins at a row."""
         if not kernel.prefetch:
             return {}
-        if self.unpacked is not None and not self.unpacked.transposed:
-            # Each tile fetches some lines of each row.
-            line = line_elements(b.target, kernel.dot.right_group)
-            first = row * (kernel.tile.panel // line) // self.rows
-            return {
-                "ahead": self.unpacked.first.at(first * line, kernel.dot.right_group),
-                "ahead_step": self.unpacked.pitch,
-            }
         size = self.depth * kernel.tile.panel
-        packed = self.columns.weights.at(size, kernel.dot.right_group)
-        following = packed if self.unpacked is None else self.unpacked.first
+        following = self.columns.weights.at(size, kernel.dot.right_group)
         ahead = following.at(row * size // self.rows, kernel.dot.right_group)
         return {"ahead": ahead, "ahead_step": self.step(kernel)}
