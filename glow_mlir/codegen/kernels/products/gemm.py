@@ -186,6 +186,25 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Tar
     return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
 
 
+@dataclass(frozen=True)
+class UnpackedMatrix:
+    """
+    A right operand whose panels are packed in a buffer of one panel, which is the address of the weights.
+
+    Its rows begin at `start`, `pitch` elements apart. If it is `turned`, these are the columns of the product. `pack`
+    packs some columns.
+    """
+
+    start: Value
+    pitch: Index
+    turned: bool
+    pack: Callable[[Columns], None]
+
+    def row_at(self, columns: Columns, element: Attribute) -> tuple[Value, Index]:
+        """Return the address of the first row of some columns, and the step to the next row."""
+        return self.start.at(columns.start, element), self.pitch
+
+
 TILE_PRODUCTS = "tile_products"
 """The key in the `tiles` of an instruction that tells whether tile registers compute its products."""
 
@@ -209,8 +228,8 @@ class GemmOptions:
     images: Partition = ALL
     wants: Callable[[Index, int], Value] | None = None
     """First row, number of rows → whether any of them is used; `None` if all are."""
-    pack: Callable[[Columns], Value] | None = None
-    """Packs the panel of some columns, in front of its tiles, and returns its address; `None` if all are packed."""
+    unpacked: UnpackedMatrix | None = None
+    """The right operand, if each panel of it is packed in front of its tiles; `None` if all are packed."""
 
     @staticmethod
     def of(
@@ -264,6 +283,16 @@ def product_choices(has_tile_products: bool) -> dict[str, Choice]:
     return {**found, TILE_PRODUCTS: Choice(YES_OR_NO)} if has_tile_products else found
 
 
+def _packs_in_tile(
+    unpacked: UnpackedMatrix, columns: Columns, product: Product, rows: Index, options: GemmOptions
+) -> bool:
+    """Whether the first tile of a panel packs it: rows of a whole panel, which the tile's products hide."""
+    kernel, target = product.kernel, product.b.target
+    is_whole = not unpacked.turned and not columns.partial and columns.count == kernel.tile.panel
+    is_plain = kernel.sizes is None and kernel.dot.group == 1 and not kernel.loops(target, rows)
+    return is_whole and is_plain and options.wants is None and kernel.tile.lanes > 1
+
+
 def emit_gemm(
     b: Builder,
     operands: ProductOperands,
@@ -299,18 +328,25 @@ def emit_gemm(
 
     def block(first: Index, rows: Index) -> None:
         def panel(columns: Columns) -> None:
-            if options.pack is not None:
-                columns = replace(columns, weights=options.pack(columns))
-            ahead = product.ahead(columns, rows)
+            ahead, unpacked = product.ahead(columns, rows), options.unpacked
 
-            def one(row: Index, count: int, tiles: int) -> None:
+            def one(row: Index, count: int, tiles: int, source: tuple[Value, Index] | None = None) -> None:
                 target = tuple(row * step for step in steps)
                 offsets = TileOffsets(row * lda, target, lda, steps)
                 variant = product.variant(columns, count, whole_rows, (rows, tiles))
-                product.call(variant, columns, offsets, ahead, row - first, columns.start, count=tiles)
+                product.call(variant, columns, offsets, ahead, row - first, columns.start, count=tiles, unpacked=source)
 
+            done = 0
+            if unpacked is not None:
+                columns = replace(columns, weights=operands.weights)
+                ahead = replace(ahead, columns=columns)
+                if _packs_in_tile(unpacked, columns, product, rows, options):
+                    done = min(tile.rows, rows)
+                    one(first, done, 1, unpacked.row_at(columns, dot.right_group))
+                else:
+                    unpacked.pack(columns)
             if (wants := options.wants) is None:
-                emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)
+                emit_runs_of_tiles(b, product.kernel, first + done, rows - done, one, by_tiles)
                 return
 
             def wanted(row: Index, count: int) -> None:

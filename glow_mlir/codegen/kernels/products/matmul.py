@@ -21,6 +21,7 @@ from glow_mlir.codegen.kernels.products.dot_products import DotGroupProduct, Dot
 from glow_mlir.codegen.kernels.products.gemm import (
     TILE_PRODUCTS,
     GemmOptions,
+    UnpackedMatrix,
     emit_gemm,
     product_choices,
     product_cut,
@@ -255,10 +256,10 @@ class ProductKernel(Kernel[ProductT]):
 
             def product(indices: list[Index], packed: Value) -> None:
                 source, target, *starts = (linear(indices, step) for step in steps)
-                pack = self._panel_packing(call)
-                # The next panel is packed behind these tiles, in place of their own.
-                prefetch = options.prefetch and pack is None
-                given = replace(options, wants=self.wants(call, indices), pack=pack, prefetch=prefetch)
+                unpacked = self._unpacked(call)
+                # A panel that is not packed yet cannot be fetched.
+                prefetch = options.prefetch and unpacked is None
+                given = replace(options, wants=self.wants(call, indices), unpacked=unpacked, prefetch=prefetch)
                 if tiles is not None:
                     tiles.emit(Origin(source, (target, *starts), packed))
                     return
@@ -301,18 +302,18 @@ class ProductKernel(Kernel[ProductT]):
 
         nest(call.b, batch, both, batches)
 
-    def _panel_packing(self, call: KernelCall[ProductT]) -> Callable[[Columns], Value] | None:
-        """Return what packs a panel in front of its tiles; `None` if all panels are packed before."""
+    def _unpacked(self, call: KernelCall[ProductT]) -> UnpackedMatrix | None:
+        """Return the right operand if its panels are packed one by one; `None` if all are packed before."""
         if not _packs_by_panel(call.op, call.target):
             return None
         right, depth, scratch = call.one("right"), call.one("left").extents[-1], call.many("scratch")[0]
-        step = right.strides[-2] if flag(call.op.transpose_right) else 1
+        pitch, is_turned = right.strides[-2], flag(call.op.transpose_right)
 
-        def packed(columns: Columns) -> Value:
-            self._pack(call, right, columns.start * step, scratch, columns.count, depth, ALL)
-            return scratch.pointer
+        def pack(columns: Columns) -> None:
+            start = columns.start * pitch if is_turned else columns.start
+            self._pack(call, right, start, scratch, columns.count, depth, ALL)
 
-        return packed
+        return UnpackedMatrix(right.pointer, pitch, is_turned, pack)
 
     def _pack(
         self,
