@@ -284,7 +284,7 @@ def product_choices(has_tile_products: bool) -> dict[str, Choice]:
 
 
 def _packs_in_tile(
-    unpacked: UnpackedMatrix, columns: Columns, product: Product, rows: Index, options: GemmOptions
+    unpacked: UnpackedMatrix, columns: Columns, product: Product, rows: int, options: GemmOptions
 ) -> bool:
     """Whether the first tile of a panel packs it: rows of a whole panel, which the tile's products hide."""
     kernel, target = product.kernel, product.b.target
@@ -340,7 +340,7 @@ def emit_gemm(
             if unpacked is not None:
                 columns = replace(columns, weights=operands.weights)
                 ahead = replace(ahead, columns=columns)
-                if _packs_in_tile(unpacked, columns, product, rows, options):
+                if isinstance(rows, int) and _packs_in_tile(unpacked, columns, product, rows, options):
                     done = min(tile.rows, rows)
                     one(first, done, 1, unpacked.row_at(columns, dot.right_group))
                 else:
