@@ -50,20 +50,22 @@ class CompiledFunction:
         """
         lowered = self._lowered
         is_plain = not keywords and not lowered.parameters.static
-        leaves, tree = jax.tree.flatten((arguments, NO_KEYWORDS) if is_plain else self._dynamic(arguments, keywords))
+        positional, named = (arguments, NO_KEYWORDS) if is_plain else self._dynamic(arguments, keywords)
+        program = self._program if self._has_run else None  # XLA compiles it, which one call does not pay for.
+        if program is not None and (found := program(positional, named)) is not None:
+            return found[0]
+        leaves, tree = jax.tree.flatten((positional, named))
         if tree != lowered.arguments:
             raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
-        program = self._program if self._has_run else None  # XLA compiles it, which one call does not pay for.
-        if program is not None and (results := program(leaves)) is not None:
-            self._give_up(leaves)
-            return jax.tree.unflatten(lowered.results, results)
         kept = self._kept(leaves)
         arrays: list[np.ndarray] = []
         for number, item in enumerate(zip(lowered.names, leaves, lowered.types, strict=True)):
             # A view of an array that is given up would make JAX copy it.
             arrays += [_NOTHING] if number in kept.values() else parts_of_array(_array(*item))
         results = self._results(dict(zip(self._inputs, arrays, strict=True)), leaves, kept)
-        self._give_up(leaves)
+        for number in lowered.donated:
+            if isinstance(leaves[number], jax.Array):
+                leaves[number].delete()
         self._has_run = True
         return jax.tree.unflatten(lowered.results, results)
 
@@ -71,12 +73,6 @@ class CompiledFunction:
     def _program(self) -> XlaProgram | None:
         """The program that XLA calls, if it can."""
         return xla_program(self.session.executable.entry(), self._lowered, self._replacing)
-
-    def _give_up(self, leaves: Sequence[Any]) -> None:
-        """Delete the arrays that a call was given for good."""
-        for number in self._lowered.donated:
-            if isinstance(leaves[number], jax.Array):
-                leaves[number].delete()
 
     def _kept(self, leaves: Sequence[Any]) -> Mapping[str, int]:
         """The outputs that take the memory of a leaf of this call → the number of that leaf; none is taken twice."""

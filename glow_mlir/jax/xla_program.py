@@ -7,6 +7,7 @@ Python handles neither array by array, which takes most of the time of a small p
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -42,34 +43,64 @@ class XlaProgram:
         """`entry` computes the program; `replacing` are outputs that take the memory of a donated leaf."""
         numbers = {binding.name: number for number, binding in enumerate(_of_role(entry, "output"))}
         self._entry = entry
+        self._lowered = lowered
         self._record = CallRecord(entry)
         weakref.finalize(self, _release, self._record).atexit = False
-        call = jax.ffi.ffi_call(
+        self._call = jax.ffi.ffi_call(
             _target(),
             [jax.ShapeDtypeStruct(info.shape, info.dtype) for info in lowered.result_types],
             input_output_aliases={number: numbers[name] for name, number in replacing.items()},
         )
-        address = np.int64(self._record.address)
+        self._looks = bool(lowered.donated) or any(_bytes(info) > MAX_COPIED for info in lowered.types)
+        """Whether calls look at each leaf, because some are given up, or are taken in place."""
+        self._compiled = self._of_leaves(replacing) if self._looks else self._of_trees()
 
-        def called(*leaves: Any) -> Any:
-            return call(*leaves, record=address)
+    def _of_leaves(self, replacing: Mapping[str, int]) -> Any:
+        """The program that takes the leaves of the arguments and gives those of the results."""
+        call, address = self._call, np.int64(self._record.address)
+        jitted = jax.jit(
+            lambda *leaves: call(*leaves, record=address), donate_argnums=tuple(replacing.values()), keep_unused=True
+        )
+        return jitted.lower(*self._lowered.types).compile()
 
-        jitted = jax.jit(called, donate_argnums=tuple(replacing.values()), keep_unused=True)
-        self._compiled = jitted.lower(*lowered.types).compile()
+    def _of_trees(self) -> Any:
+        """The program that takes the arguments and gives the results as they are."""
+        call, address, lowered = self._call, np.int64(self._record.address), self._lowered
 
-    def __call__(self, leaves: Sequence[Any]) -> Sequence[jax.Array] | None:
-        """The leaves of the results; `None` for leaves of arguments that XLA does not take as they are."""
-        if np.ndarray in set(map(type, leaves)) and any(map(_is_copied, leaves)):
-            return None
+        def called(*positional: Any, **named: Any) -> Any:
+            results = call(*jax.tree.leaves((positional, named)), record=address)
+            return jax.tree.unflatten(lowered.results, results)
+
+        positional, named = jax.tree.unflatten(lowered.arguments, lowered.types)
+        return jax.jit(called, keep_unused=True).lower(*positional, **named).compile()
+
+    def __call__(self, positional: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any] | None:
+        """
+        The results, in a tuple; `None` for arguments that XLA does not take as they are.
+
+        Arrays that a call gives up are deleted.
+        """
         record = self._record
         if record.constants_address != self._entry.constants_address:
             record.renew()
         try:
-            results = self._compiled(*leaves)
+            results = self._called_on_leaves(positional, named) if self._looks else self._compiled(*positional, **named)
         except REFUSALS:
             return None
         record.begin()
-        return results
+        return (results,)
+
+    def _called_on_leaves(self, positional: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """The results; raises `TypeError` for other trees than that of the program, and for what XLA would copy."""
+        lowered = self._lowered
+        leaves, tree = jax.tree.flatten((positional, named))
+        if tree != lowered.arguments or (np.ndarray in set(map(type, leaves)) and any(map(_is_copied, leaves))):
+            raise TypeError
+        results = self._compiled(*leaves)
+        for number in lowered.donated:
+            if isinstance(leaves[number], jax.Array):
+                leaves[number].delete()
+        return jax.tree.unflatten(lowered.results, results)
 
 
 def xla_program(entry: EntryPoint, lowered: Lowered, replacing: Mapping[str, int]) -> XlaProgram | None:
@@ -96,8 +127,12 @@ def _is_alike(binding: Binding, info: Any) -> bool:
     dtype = info.dtype
     if is_key(dtype) or dtype.itemsize >= WIDE or binding.numpy_dtype != dtype:
         return False
-    size = int(np.prod(info.shape, dtype=np.int64))
-    return 0 < size * dtype.itemsize == binding.nbytes and binding.shape == info.shape
+    return 0 < _bytes(info) == binding.nbytes and binding.shape == info.shape
+
+
+def _bytes(info: Any) -> int:
+    """The bytes of an array of this shape and element type."""
+    return math.prod(info.shape) * info.dtype.itemsize
 
 
 def _is_copied(leaf: Any) -> bool:
