@@ -12,9 +12,6 @@ from glow_mlir.dialects.properties import flag, ints
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, shape_of
 from glow_mlir.support.dataclass import dataclass
 
-ROWS_TO_COLUMNS = (1, 0)
-"""The permutation that transposes a matrix."""
-
 
 @dataclass(frozen=True)
 class ExchangedFactors:
@@ -55,7 +52,7 @@ def exchanged_factors(op: TransposeOp, value: SSAValue, storage: Storage) -> Exc
 def _source(value: SSAValue, is_turned: bool) -> tuple[SSAValue, bool]:
     """A factor without the transpose of a matrix in front of it, and whether a product then reads it transposed."""
     transpose = value.owner
-    if isinstance(transpose, TransposeOp) and ints(transpose.permutation) == ROWS_TO_COLUMNS:
+    if isinstance(transpose, TransposeOp) and ints(transpose.permutation) == (1, 0):
         return transpose.input, not is_turned
     return value, is_turned
 
