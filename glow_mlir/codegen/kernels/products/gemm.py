@@ -377,7 +377,8 @@ class _Block:
     ) -> None:
         """Emit `together` tiles of some height from a row on; one that packs takes the panel from `source`."""
         product = self.product
-        offsets = TileOffsets(row * self.lda, tuple(row * step for step in self.steps), self.lda, self.steps)
+        target = tuple(row * step for step in self.steps)
+        offsets = TileOffsets(row * self.lda, target, self.lda, self.steps)
         variant = product.variant(columns, height, self.whole_rows, (self.rows, together))
         ahead = product.ahead(columns, self.rows)
         number = row - self.first

@@ -153,7 +153,7 @@ ProductT = TypeVar("ProductT", bound=MatrixProduct, default=Any)
 class ProductKernel(Kernel[ProductT]):
     """
     Batched products. The right operand is read in packed panels: a single matrix that is a constant or state is packed
-    before the run; others are packed into scratch, once, or once per batch if they are batched.
+    before the run; others are packed into scratch, as a whole or panel by panel, or once per batch if they are batched.
     """
 
     AXES = ("pack", "batches", "rows", "columns")
