@@ -23,9 +23,6 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.runtime import xla_call_layout as layout
 from glow_mlir.support.dataclass import dataclass
 
-HANDLER = "glow_xla_call"
-"""The name of the function."""
-
 _EXTENSION, _API, _ARGUMENTS, _RESULTS, _ATTRIBUTES = 8, 16, 72, 112, 160
 """In a frame, in bytes: its extension, the functions of XLA, and the arrays of arguments, results and attributes."""
 _DATA = 24
@@ -48,7 +45,7 @@ MESSAGE = b"the compiled function has failed"
 def xla_handler(target: Target) -> bytes:
     """The object file with the handler for a machine."""
     module = ModuleBuilder(target)
-    with define_function(module, HANDLER, [ptr], result=ptr) as (b, (frame,)):
+    with define_function(module, layout.HANDLER, [ptr], result=ptr) as (b, (frame,)):
         b.give_back(_Handler(b, frame).answer())
     ScfToLlvmPass().apply(new_context(), module.module)
     return compile_text(emit_module(module.module), target)

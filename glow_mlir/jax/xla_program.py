@@ -7,6 +7,7 @@ Python handles neither array by array, which takes most of the time of a small p
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
 import weakref
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,26 @@ from glow_mlir.jax.lowering import Lowered, is_key
 from glow_mlir.jax.results import WIDE
 from glow_mlir.runtime.aligned_memory import ALIGNMENT
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.file_cache import FileCache
+from glow_mlir.runtime.host import host_name
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.machine_code import MachineEntry
+from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.runtime.xla_call_layout import HANDLER
 from glow_mlir.runtime.xla_calls import CallRecord
 
 MAX_COPIED = 1 << 18
 """The maximum number of bytes of an array of numpy that XLA may copy; the program takes larger ones in place."""
+
+MAX_HANDLERS = 8
+"""The number of stored handlers, of 2 kB; the least recently used are removed first."""
+
+_FORMAT = 1
+
+_DIGEST = hashlib.sha256().digest_size
+"""The bytes of the digest at the start of a file."""
 
 REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError)
 """What JAX raises for arguments that a compiled program does not take."""
@@ -153,14 +167,27 @@ def _release(record: CallRecord) -> None:
 @cache
 def _target() -> str:
     """The name by which XLA knows the handler of calls."""
-    from glow_mlir.backends.cpu.targets import host_target
-    from glow_mlir.codegen.xla_handler import HANDLER, xla_handler
-
-    library = Library(xla_handler(host_target()))
+    library = Library(_handler())
     function = library.function(HANDLER, (ctypes.c_void_p,), ctypes.c_void_p)
     jax.ffi.register_ffi_target(HANDLER, jax.ffi.pycapsule(function), platform=CPU)
     _LIBRARIES.append(library)
     return HANDLER
+
+
+def _handler() -> bytes:
+    """The object file of the handler, from the cache if it is there: a process that only runs models has no compiler."""
+    files = FileCache(f"xla-handlers-v{_FORMAT}", ".bin", MAX_HANDLERS)
+    key = cache_key(source_stamp(), host_name())
+    found = files.load(key) or b""
+    digest, code = found[:_DIGEST], found[_DIGEST:]
+    if digest == hashlib.sha256(code).digest():
+        return code
+    from glow_mlir.backends.cpu.targets import host_target
+    from glow_mlir.codegen.xla_handler import xla_handler
+
+    code = xla_handler(host_target())
+    files.store(key, hashlib.sha256(code).digest() + code)
+    return code
 
 
 _LIBRARIES: list[Library] = []

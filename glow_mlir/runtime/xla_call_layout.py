@@ -5,6 +5,9 @@ Machine code (`codegen.xla_handler`) and runtime (`runtime.xla_calls`) share tha
 words from its start. Fields that different threads write are on different cache lines.
 """
 
+HANDLER = "glow_xla_call"
+"""The name of the handler, by which XLA calls entries."""
+
 LINE = 16
 """Words between fields of different threads: two cache lines, because processors prefetch pairs of lines."""
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.targets import host_target
-from glow_mlir.codegen.xla_handler import HANDLER, MESSAGE, xla_handler
+from glow_mlir.codegen.xla_handler import MESSAGE, xla_handler
 from glow_mlir.runtime import xla_call_layout as layout
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.machine_code import MachineEntry
@@ -34,7 +34,7 @@ def library() -> Library:
 
 def answer(library: Library, frame: Words) -> int | None:
     """What the handler returns for a frame."""
-    return library.function(HANDLER, (ctypes.c_void_p,), ctypes.c_void_p)(frame.ctypes.data)
+    return library.function(layout.HANDLER, (ctypes.c_void_p,), ctypes.c_void_p)(frame.ctypes.data)
 
 
 class Frame:
