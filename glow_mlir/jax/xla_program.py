@@ -72,9 +72,11 @@ class XlaProgram:
     def _of_leaves(self, replacing: Mapping[str, int]) -> Any:
         """The program that takes the leaves of the arguments and gives those of the results."""
         call, address = self._call, np.int64(self._record.address)
-        jitted = jax.jit(
-            lambda *leaves: call(*leaves, record=address), donate_argnums=tuple(replacing.values()), keep_unused=True
-        )
+
+        def called(*leaves: Any) -> Any:
+            return call(*leaves, record=address)
+
+        jitted = jax.jit(called, donate_argnums=tuple(replacing.values()), keep_unused=True)
         return jitted.lower(*self._lowered.types).compile()
 
     def _of_trees(self) -> Any:
@@ -175,7 +177,7 @@ def _target() -> str:
 
 
 def _handler() -> bytes:
-    """The object file of the handler, from the cache if it is there: a process that only runs models has no compiler."""
+    """The object file of the handler, from the cache if it is there: models run without the compiler."""
     files = FileCache(f"xla-handlers-v{_FORMAT}", ".bin", MAX_HANDLERS)
     key = cache_key(source_stamp(), host_name())
     found = files.load(key) or b""
