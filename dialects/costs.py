@@ -50,7 +50,9 @@ class Costs:
     most_taps: int
     """The maximum number of taps for which copying images costs less than it saves."""
     tap_product_channels: int
-    """The maximum number of channels of images for which the gradient of a filter is a product for each tap."""
+    """
+    The maximum number of channels of images for which the gradient of a filter is a product for each of several taps.
+    """
     most_phases: int
     """The maximum number of phases of a transposed convolution that become convolutions, if all have as many taps."""
     most_uneven_phases: int

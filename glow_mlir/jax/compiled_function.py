@@ -13,6 +13,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.frontends.stablehlo.node import complex_array, parts_of_array
 from glow_mlir.jax.lowering import Lowered, host_array
 from glow_mlir.jax.results import is_deleted, is_donatable, jax_array, memory_of, taken
+from glow_mlir.jax.xla_program import XlaProgram, xla_program
 from glow_mlir.runtime.aligned_memory import MIN_ALIGNED
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _NOTHING = np.empty(0, np.float32)
 """In place of an array that is known later."""
+
+NO_KEYWORDS: dict[str, Any] = {}
+"""The arguments by name of a call that has none."""
 
 HINT = "call from_jax again with such arguments as examples"
 
@@ -36,6 +40,7 @@ class CompiledFunction:
         self._inputs = [item.name for item in self.session.get_inputs()]
         self._outputs = [item.name for item in self.session.get_outputs()]
         self._replacing = self._replaced_inputs()
+        self._has_run = False
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """
@@ -44,7 +49,12 @@ class CompiledFunction:
         Raises `InputError` for arguments whose tree, shapes or element types are not those that it was compiled for.
         """
         lowered = self._lowered
-        leaves, tree = jax.tree.flatten(self._dynamic(arguments, keywords))
+        is_plain = not keywords and not lowered.parameters.static
+        positional, named = (arguments, NO_KEYWORDS) if is_plain else self._dynamic(arguments, keywords)
+        program = self._program if self._has_run else None  # XLA compiles it, which one call does not pay for.
+        if program is not None and (found := program(positional, named)) is not None:
+            return found[0]
+        leaves, tree = jax.tree.flatten((positional, named))
         if tree != lowered.arguments:
             raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
         kept = self._kept(leaves)
@@ -56,7 +66,13 @@ class CompiledFunction:
         for number in lowered.donated:
             if isinstance(leaves[number], jax.Array):
                 leaves[number].delete()
+        self._has_run = True
         return jax.tree.unflatten(lowered.results, results)
+
+    @cached_property
+    def _program(self) -> XlaProgram | None:
+        """The program that XLA calls, if it can."""
+        return xla_program(self.session.executable.entry(), self._lowered, self._replacing)
 
     def _kept(self, leaves: Sequence[Any]) -> Mapping[str, int]:
         """The outputs that take the memory of a leaf of this call → the number of that leaf; none is taken twice."""

@@ -91,9 +91,9 @@ class MachineEntry(EntryPoint):
         may_repeat = any(failure.reason == CHANGES_SHARED_ROWS for failure in entry.failures)
         self._shares = not (may_repeat and entry.writes)
         self._sizing = Sizing(entry.bindings, entry.symbols)
-        self._behind = [ctypes.addressof(_NEVER)] * entry.cancellable + [0] * entry.observed
+        self.behind = [ctypes.addressof(_NEVER)] * entry.cancellable + [0] * entry.observed
         """The last arguments of calls that nothing cancels or observes, if all sizes are numbers."""
-        self._pointers_at = ctypes.c_void_p * (len(entry.bindings) + len(self._behind))
+        self._pointers_at = ctypes.c_void_p * (len(entry.bindings) + len(self.behind))
         count = len(entry.steps) + 1
         self._cycles = np.zeros(count + 2 * len(entry.steps) * entry.threads, np.int64)
         self.stamps = self._cycles[:count]
@@ -158,6 +158,24 @@ class MachineEntry(EntryPoint):
                 return None
         return [*kept, np.array(sizes.numbers, np.int64)] if self.entry.symbols else kept
 
+    @property
+    def address(self) -> int:
+        """The address of the function."""
+        return self._library.address(self.name)
+
+    @property
+    def takes_pointers(self) -> bool:
+        """
+        Whether code may call the function on the addresses of inputs, then outputs, then `behind`, and nothing else.
+
+        It then has no state, no loops to interrupt, no worker threads, only sizes that are numbers, and cannot fail.
+        """
+        entry, roles = self.entry, [binding.role for binding in self.bindings]
+        count = roles.count("input")
+        is_plain = roles == ["input"] * count + ["output"] * (len(roles) - count)
+        is_watched = entry.profile or entry.observed or (entry.cancellable and self._has_loops)
+        return is_plain and not is_watched and not entry.symbols and not entry.failures and self._threads == 1
+
     def direct(self, shapes: Shapes) -> DirectCall | None:
         entry, bindings = self.entry, self.bindings
         roles = [binding.role for binding in bindings]
@@ -177,10 +195,10 @@ class MachineEntry(EntryPoint):
         # `_kept` owns the memory behind the addresses.
         behind = [ctypes.addressof(item) for item in (*numbers, *[_NEVER] * is_cancellable)]
         pointers = Struct(f"{len(bindings) + len(behind)}P").pack  # Bytes take less time to make than arrays of ctypes.
-        constants, invoke = self._constants_address, self._invoke
+        constants, invoke = self.constants_address, self._invoke
 
         def call(arrays: Sequence[np.ndarray], _kept: object = numbers) -> dict[str, np.ndarray] | None:
-            if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
+            if constants != self.constants_address or (is_cancellable and current_cancellation() is not None):
                 return None
             try:
                 results = [make() for make in makers]
@@ -204,10 +222,10 @@ class MachineEntry(EntryPoint):
         behind = [ctypes.addressof(_NEVER)] * is_cancellable
         pointers = ctypes.c_void_p * (len(self.bindings) + 1 + len(behind))
         numbers_of, before = ctypes.c_int64 * len(sizes.numbers), sizes.numbers
-        constants, invoke = self._constants_address, self._invoke
+        constants, invoke = self.constants_address, self._invoke
 
         def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
-            if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
+            if constants != self.constants_address or (is_cancellable and current_cancellation() is not None):
                 return None
             written = [output.memory() for output in outputs.values()]
             numbers = numbers_of(*before)
@@ -331,7 +349,8 @@ class MachineEntry(EntryPoint):
     def use_constants(self, constants: np.ndarray) -> None:
         """Use the constants in this array, which is aligned to 64 bytes."""
         self.constants = constants
-        self._constants_address = constants.ctypes.data
+        self.constants_address = constants.ctypes.data
+        """The address of the constants that calls use."""
 
     def call(self, bound: Sequence[np.ndarray]) -> None:
         """
@@ -360,7 +379,7 @@ class MachineEntry(EntryPoint):
         if self.entry.cancellable and (self._has_loops or current_cancellation() is not None):
             count = len(addresses) + 1 + self.entry.observed
             self._perform_until((ctypes.c_void_p * count)(*addresses), len(addresses))
-        elif status := self._invoke(self._pointers_at(*addresses, *self._behind)):
+        elif status := self._invoke(self._pointers_at(*addresses, *self.behind)):
             raise _error_of(self.entry, status)
 
     def packed_address(self, binding: Binding) -> int:
@@ -384,12 +403,12 @@ class MachineEntry(EntryPoint):
 
     def _alone(self, pointers: Pointers) -> int:
         """Call the function on the addresses of arrays in this thread; return its status."""
-        return self._function(self._constants_address, pointers, self._activations_address(), None)
+        return self._function(self.constants_address, pointers, self._activations_address(), None)
 
     def _shared(self, pointers: Pointers) -> int:
         """As `_alone`, with the worker threads if no other call uses them."""
         with workers(self._library, self._threads) as parallel:
-            return self._function(self._constants_address, pointers, self._activations_address(), parallel)
+            return self._function(self.constants_address, pointers, self._activations_address(), parallel)
 
     def _activations(self) -> np.ndarray:
         """Allocate activations; raises `OutOfMemoryError`."""

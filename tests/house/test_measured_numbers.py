@@ -143,6 +143,11 @@ KERNELS = {
     "opencl_c/types": {"_SIGNED", "_SIZES", "_UNSIGNED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
     "quantized_rounding": {"_BYTE", "_FAR", "_MAX_BITS"},
+    "xla_handler": {
+        *("_API", "_API_MINOR", "_ARGUMENTS", "_ATTRIBUTES", "_CREATE_ERROR", "_DATA", "_ERROR_BYTES", "_ERROR_CODE"),
+        *("_ERROR_MESSAGE", "_ERROR_WORDS", "_EXTENSION", "_INTERNAL", "_MAJOR", "_METADATA", "_MINOR", "_RESULTS"),
+        "_SCALAR",
+    },
 }
 """
 Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, how

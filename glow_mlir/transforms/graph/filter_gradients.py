@@ -31,7 +31,7 @@ class FilterGradientToProducts(Pattern):
 
     The gradient of a filter is a convolution whose batch are the channels of images, whose filters are the cotangent of
     the result, and whose channels are the images of the batch. With few channels, its few windows keep few
-    accumulators busy.
+    accumulators busy. The gradient of a filter of one tap is one product, whatever its channels.
     """
 
     @rooted
@@ -44,9 +44,8 @@ class FilterGradientToProducts(Pattern):
         window = op.window()
         channels = shape_of(images)[-1]
         taps = prod(split_image(shape_of(op.result), op.layout)[1])
-        if prod(window.kernel) < MIN_WINDOW or not 0 < taps <= MAX_TAPS:
-            return
-        if channels > costs_of(rewriter.function.target).tap_product_channels:
+        are_few = 0 < taps <= MAX_TAPS and channels <= costs_of(rewriter.function.target).tap_product_channels
+        if taps != 1 and (prod(window.kernel) < MIN_WINDOW or not are_few):
             return
         rewriter.replace(op, (), [_products(op, window, images, cotangent, rewriter.emit)])
 

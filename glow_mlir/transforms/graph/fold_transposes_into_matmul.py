@@ -14,6 +14,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.rewriting.exchanged_factors import exchanged_factors
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -76,27 +77,15 @@ class ExchangeFactors(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
-        reshape = op.input.owner
-        matrix = reshape.input if isinstance(reshape, ReshapeOp) and op.input.has_one_use() else op.input
-        product = matrix.owner
-        if not isinstance(product, MatMulOp) or not matrix.has_one_use() or product.bias is not None:
+        factors = exchanged_factors(op, op.input, rewriter.storage)
+        if factors is None:
             return
-        flags = {name: flag(product.properties[name]) for name in ("transpose_left", "transpose_right")}
-        if len(set(flags.values())) == 1 or not is_float(element_of(product.right)):
-            return
-        if rewriter.storage.is_constant(product.right) or not _exchanges(op, shape_of(matrix)):
-            return
+        product = factors.product
+        flags = {"transpose_left": factors.transpose_left, "transpose_right": factors.transpose_right}
         emit = rewriter.emit.at(fuse_locations([product.location, op.location]))
-        found = emit(MatMulOp, product.right, product.left, to=product.to, **flags)
-        found = found if reshape is product else emit(ReshapeOp, found, shape=shape_of(op.result))
+        found = emit(MatMulOp, factors.left, factors.right, to=product.to, **flags)
+        found = found if op.input is product.result else emit(ReshapeOp, found, shape=shape_of(op.result))
         rewriter.replace(op, (), [found])
-
-
-def _exchanges(transpose: TransposeOp, matrix: Shape) -> bool:
-    """Whether a transpose exchanges the two axes of a matrix, up to axes of size one."""
-    shape = shape_of(transpose.input)
-    moved = [axis for axis in ints(transpose.permutation) if shape[axis] != 1]
-    return len(moved) == 2 and moved[0] > moved[1] and matrix == (shape[moved[1]], shape[moved[0]])
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.exchanged_factors import exchanged_factors
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -85,7 +86,7 @@ class RaiseTranspose(Pattern):
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
         chain = operators_above(op, rewriter.storage)
-        sizes = [0 if has_equal(value, op) else size_of(value.type) for _, value in chain]
+        sizes = [0 if is_free(op, value, rewriter.storage) else size_of(value.type) for _, value in chain]
         if not chain:
             return
         ratio = 1 if saves_copy(op, chain, rewriter.function) else WORTH_RAISING
@@ -116,7 +117,8 @@ class SinkTransposesPass(PatternPass):
     Operators define by `untransposed` whether and how they can. If one operand is transposed, the others must be
     transposed by the same permutation, be constant, or have a transpose that is a reshape. A transpose that did not
     cancel moves back above operators that enlarged its tensor (Glow's HoistCode): at least twice, or where another
-    reader transposes the smaller tensor in the same way, and above pads of what is given: it writes their interior.
+    reader transposes the smaller tensor in the same way, and above pads of what is given: it writes their interior. So
+    does one that can exchange the factors of a product.
     """
 
     name = "sink-transposes"
@@ -232,6 +234,11 @@ def passes_through(user: Operation, value: SSAValue, permutation: Shape, storage
     if form is None or form.before is not None or form.permutation != permutation:
         return False
     return all(other is value or is_origin_known(other, permutation, storage) for other in operands)
+
+
+def is_free(op: TransposeOp, value: SSAValue, storage: Storage) -> bool:
+    """Whether the transpose of `value` exists, or is a product that needs no transpose."""
+    return has_equal(value, op) or exchanged_factors(op, value, storage) is not None
 
 
 def has_equal(value: SSAValue, op: TransposeOp) -> bool:

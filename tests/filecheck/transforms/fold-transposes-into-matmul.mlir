@@ -144,6 +144,27 @@ glow_high.func @exchange_factors(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %z: t
 
 // -----
 
+// A transpose in front of the left factor counts as well, and is left out, where the right factor has fewer elements than
+// the result and the left one.
+
+// CHECK-LABEL: glow_high.func @exchange_transposed_left(
+// CHECK-NEXT:    %[[A:.*]] = glow_high.matmul %y, %x {transpose_left = true} : tensor<9x8xf32>
+// CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %z
+// CHECK-NEXT:    %[[B:.*]] = glow_high.matmul %[[T]], %y
+// CHECK-NEXT:    %[[C:.*]] = glow_high.transpose %[[B]]
+// CHECK-NEXT:    glow_high.return %[[A]], %[[C]]
+glow_high.func @exchange_transposed_left(%x: tensor<4x8xf32>, %y: tensor<4x9xf32>, %z: tensor<4x2xf32>) -> (tensor<9x8xf32>, tensor<9x2xf32>) {
+  %1 = glow_high.transpose %x {permutation = [1, 0]} : tensor<8x4xf32>
+  %2 = glow_high.matmul %1, %y : tensor<8x9xf32>
+  %3 = glow_high.transpose %2 {permutation = [1, 0]} : tensor<9x8xf32>
+  %4 = glow_high.transpose %z {permutation = [1, 0]} : tensor<2x4xf32>
+  %5 = glow_high.matmul %4, %y : tensor<2x9xf32>
+  %6 = glow_high.transpose %5 {permutation = [1, 0]} : tensor<9x2xf32>
+  glow_high.return %3, %6
+}
+
+// -----
+
 // Not where both factors are read as they are, where the right one is a constant, where the product is needed itself,
 // and where there is a bias.
 

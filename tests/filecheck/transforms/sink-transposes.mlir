@@ -98,3 +98,27 @@ glow_high.func @pads(%x: tensor<1x5x8x8xf32>, %z: tensor<1x3x8x8xf32>) -> (tenso
   %4 = glow_high.pad %3 {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x10x10x3xf32>
   glow_high.return %2, %4
 }
+
+// -----
+
+// A transpose moves up to a product that can exchange its factors, and stays below one that cannot.
+
+// CHECK-LABEL: glow_high.func @gradient(
+// CHECK:         %[[P:.*]] = glow_high.matmul %x, %y {transpose_left = true} : tensor<8x9xf32>
+// CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %[[P]] {permutation = [1, 0]} : tensor<9x8xf32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.mul %[[T]], %rate : tensor<9x8xf32>
+// CHECK-NEXT:    glow_high.sub %w, %[[S]]
+// CHECK:         %[[Q:.*]] = glow_high.matmul %z, %y : tensor<8x9xf32>
+// CHECK-NEXT:    %[[R:.*]] = glow_high.mul %[[Q]], %rate : tensor<8x9xf32>
+// CHECK-NEXT:    glow_high.transpose %[[R]]
+glow_high.func @gradient(%x: tensor<4x8xf32>, %y: tensor<4x9xf32>, %z: tensor<8x4xf32>, %w: tensor<9x8xf32>, %rate: tensor<f32>) -> (tensor<9x8xf32>, tensor<9x8xf32>) {
+  %1 = glow_high.matmul %x, %y {transpose_left = true} : tensor<8x9xf32>
+  %2 = glow_high.mul %1, %rate : tensor<8x9xf32>
+  %3 = glow_high.transpose %2 {permutation = [1, 0]} : tensor<9x8xf32>
+  %4 = glow_high.sub %w, %3 : tensor<9x8xf32>
+  %5 = glow_high.matmul %z, %y : tensor<8x9xf32>
+  %6 = glow_high.mul %5, %rate : tensor<8x9xf32>
+  %7 = glow_high.transpose %6 {permutation = [1, 0]} : tensor<9x8xf32>
+  %8 = glow_high.sub %w, %7 : tensor<9x8xf32>
+  glow_high.return %4, %8
+}

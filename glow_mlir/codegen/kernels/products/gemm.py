@@ -10,6 +10,7 @@ Python numbers or values; numbers give better tiles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from xdsl.ir import Attribute
 
@@ -185,6 +186,21 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Tar
     return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
 
 
+@dataclass(frozen=True)
+class UnpackedMatrix:
+    """
+    A right operand whose panels are packed in a buffer of one panel, which is the address of the weights.
+
+    Its rows begin at `start`, `pitch` elements apart. If it is `turned`, these are the columns of the product. `pack`
+    packs some columns.
+    """
+
+    start: Value
+    pitch: Index
+    turned: bool
+    pack: Callable[[Columns], None]
+
+
 TILE_PRODUCTS = "tile_products"
 """The key in the `tiles` of an instruction that tells whether tile registers compute its products."""
 
@@ -208,6 +224,8 @@ class GemmOptions:
     images: Partition = ALL
     wants: Callable[[Index, int], Value] | None = None
     """First row, number of rows → whether any of them is used; `None` if all are."""
+    unpacked: UnpackedMatrix | None = None
+    """The right operand, if each panel of it is packed in front of its tiles; `None` if all are packed."""
 
     @staticmethod
     def of(
@@ -292,28 +310,76 @@ def emit_gemm(
     )
     steps = (ldc, *(extra.strides[-2] for extra in operands.extras))
     by_blocks, by_tiles = options.shares_of_rows(m)
-    whole_rows = options.whole_rows or m
 
     def block(first: Index, rows: Index) -> None:
-        def panel(columns: Columns) -> None:
-            ahead = product.ahead(columns, rows)
-
-            def one(row: Index, count: int, tiles: int) -> None:
-                target = tuple(row * step for step in steps)
-                offsets = TileOffsets(row * lda, target, lda, steps)
-                variant = product.variant(columns, count, whole_rows, (rows, tiles))
-                product.call(variant, columns, offsets, ahead, row - first, columns.start, count=tiles)
-
-            if (wants := options.wants) is None:
-                emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)
-                return
-
-            def wanted(row: Index, count: int) -> None:
-                with b.when(wants(row, count)):
-                    one(row, count, 1)
-
-            emit_row_tiles(b, first, rows, tile.rows, wanted, by_tiles)
-
-        emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_group, panel, options.columns)
+        emission = _Block(b, product, options, first, rows, options.whole_rows or m, lda, steps, by_tiles)
+        emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_group, emission.panel, options.columns)
 
     emit_blocks(b, m, tile.rows, options.block_rows, block, by_blocks)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """
+    The tiles of `rows` rows from `first` on, of `whole_rows`. Rows of the left operand are `lda` elements apart, those
+    of the result and the extra operands `steps`.
+    """
+
+    b: Builder
+    product: Product
+    options: GemmOptions
+    first: Index
+    rows: Index
+    whole_rows: Index
+    lda: Index
+    steps: tuple[Index, ...]
+    share: Partition
+
+    def panel(self, columns: Columns) -> None:
+        """Emit the tiles of a panel, which the first of them packs, or code in front of it, if it is not packed yet."""
+        b, options, kernel, rows, done = self.b, self.options, self.product.kernel, self.rows, 0
+        if (unpacked := options.unpacked) is not None:
+            columns = replace(columns, weights=self.product.operands.weights)
+            if isinstance(rows, int) and self._packs(unpacked, columns, rows):
+                done = min(kernel.tile.rows, rows)
+                source = unpacked.start.at(columns.start, kernel.dot.right_group), unpacked.pitch
+                self._tiles(columns, self.first, done, 1, source)
+            else:
+                unpacked.pack(columns)
+
+        def tiles(row: Index, count: int, together: int) -> None:
+            self._tiles(columns, row, count, together)
+
+        if (wants := options.wants) is None:
+            emit_runs_of_tiles(b, kernel, self.first + done, rows - done, tiles, self.share)
+            return
+
+        def wanted(row: Index, count: int) -> None:
+            with b.when(wants(row, count)):
+                tiles(row, count, 1)
+
+        emit_row_tiles(b, self.first, rows, kernel.tile.rows, wanted, self.share)
+
+    def _packs(self, unpacked: UnpackedMatrix, columns: Columns, rows: int) -> bool:
+        """Whether the first tile packs a panel: rows of a whole one, which takes no time beside the tile's products."""
+        kernel = self.product.kernel
+        is_whole = not unpacked.turned and not columns.partial and columns.count == kernel.tile.panel
+        is_plain = kernel.sizes is None and kernel.dot.group == 1 and not kernel.loops(self.b.target, rows)
+        return is_whole and is_plain and self.options.wants is None and kernel.tile.lanes > 1
+
+    def _tiles(
+        self,
+        columns: Columns,
+        row: Index,
+        height: int,
+        together: int,
+        source: tuple[Value, Index] | None = None,
+    ) -> None:
+        """Emit `together` tiles of some height from a row on; one that packs takes the panel from `source`."""
+        product = self.product
+        target = tuple(row * step for step in self.steps)
+        offsets = TileOffsets(row * self.lda, target, self.lda, self.steps)
+        variant = product.variant(columns, height, self.whole_rows, (self.rows, together))
+        ahead = product.ahead(columns, self.rows)
+        number = row - self.first
+        product.call(variant, columns, offsets, ahead, number, columns.start, count=together, unpacked=source)

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from glow_mlir.codegen.bodies import ExtraOperand
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
+from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
@@ -20,6 +21,7 @@ from glow_mlir.codegen.kernels.products.dot_products import DotGroupProduct, Dot
 from glow_mlir.codegen.kernels.products.gemm import (
     TILE_PRODUCTS,
     GemmOptions,
+    UnpackedMatrix,
     emit_gemm,
     product_choices,
     product_cut,
@@ -41,7 +43,9 @@ from glow_mlir.codegen.kernels.products.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.products.strips import row_strips
 from glow_mlir.codegen.kernels.products.tile_gemm import Origin, tile_gemm
 from glow_mlir.codegen.kernels.products.tile_products import TileProduct, tile_product, with_tile_products
+from glow_mlir.codegen.kernels.products.tiles import Columns
 from glow_mlir.codegen.selection.kernel import (
+    UNBOUNDED,
     Buffer,
     Choice,
     Kernel,
@@ -149,7 +153,7 @@ ProductT = TypeVar("ProductT", bound=MatrixProduct, default=Any)
 class ProductKernel(Kernel[ProductT]):
     """
     Batched products. The right operand is read in packed panels: a single matrix that is a constant or state is packed
-    before the run; others are packed into scratch, once, or once per batch if they are batched.
+    before the run; others are packed into scratch, as a whole or panel by panel, or once per batch if they are batched.
     """
 
     AXES = ("pack", "batches", "rows", "columns")
@@ -183,7 +187,8 @@ class ProductKernel(Kernel[ProductT]):
     def scratch(self, op: ProductT, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
             return ()
-        return [(_layout(op, largest_shape(op.right)[-2:], target).shape, element_of(op.right))]
+        shape = _layout(op, largest_shape(op.right)[-2:], target).shape
+        return [((1, *shape[1:]) if _packs_by_panel(op, target) else shape, element_of(op.right))]
 
     def choices(self, op: ProductT, target: Target) -> Mapping[str, Choice]:
         return product_choices(_tile_product(op, target) is not None)
@@ -207,7 +212,8 @@ class ProductKernel(Kernel[ProductT]):
         min_batches = math.prod(map(smallest, sizes[: len(batch)]))
         if min_batches >= kernel_costs(target).parts_per_thread * target.policy.threads:
             cut = ("batches", math.prod(batch))
-        return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
+        is_packed = packed or _packs_by_panel(op, target)
+        return dict([cut] if is_packed else [("pack", -(-columns // tile.panel)), cut])
 
     def private(self, op: ProductT) -> Sequence[int]:
         return (0,) if op.properties.get("packing") is None and _is_batched(op) else ()
@@ -250,7 +256,10 @@ class ProductKernel(Kernel[ProductT]):
 
             def product(indices: list[Index], packed: Value) -> None:
                 source, target, *starts = (linear(indices, step) for step in steps)
-                given = replace(options, wants=self.wants(call, indices))
+                unpacked = self._unpacked(call)
+                # A panel that is not packed yet cannot be fetched.
+                prefetch = options.prefetch and unpacked is None
+                given = replace(options, wants=self.wants(call, indices), unpacked=unpacked, prefetch=prefetch)
                 if tiles is not None:
                     tiles.emit(Origin(source, (target, *starts), packed))
                     return
@@ -281,22 +290,42 @@ class ProductKernel(Kernel[ProductT]):
         scratch = call.many("scratch")[0]
         right_steps = batch_strides(right, batch)
         if not _is_batched(call.op):
-            if call.runs("pack"):
-                self._pack(call, right, 0, scratch, columns, depth)
+            if call.runs("pack") and not _packs_by_panel(call.op, call.target):
+                self._pack(call, right, 0, scratch, columns, depth, call.share("pack"))
             if call.runs(*self.AXES[1:]):
                 nest(call.b, batch, lambda indices: product(indices, scratch.pointer), batches)
             return
 
         def both(indices: list[Index]) -> None:
-            self._pack(call, right, linear(indices, right_steps), scratch, columns, depth)
+            self._pack(call, right, linear(indices, right_steps), scratch, columns, depth, call.share("pack"))
             product(indices, scratch.pointer)
 
         nest(call.b, batch, both, batches)
 
+    def _unpacked(self, call: KernelCall[ProductT]) -> UnpackedMatrix | None:
+        """Return the right operand if its panels are packed one by one; `None` if all are packed before."""
+        if not _packs_by_panel(call.op, call.target):
+            return None
+        right, depth, scratch = call.one("right"), call.one("left").extents[-1], call.many("scratch")[0]
+        pitch, is_turned = right.strides[-2], flag(call.op.transpose_right)
+
+        def pack(columns: Columns) -> None:
+            start = columns.start * pitch if is_turned else columns.start
+            self._pack(call, right, start, scratch, columns.count, depth, ALL)
+
+        return UnpackedMatrix(right.pointer, pitch, is_turned, pack)
+
     def _pack(
-        self, call: KernelCall[ProductT], right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
+        self,
+        call: KernelCall[ProductT],
+        right: Operand,
+        offset: Index,
+        scratch: Operand,
+        columns: Index,
+        depth: Index,
+        share: Partition,
     ) -> None:
-        share, pitch = call.share("pack"), right.strides[-2]
+        pitch = right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = dot.tile(call.target)
         if isinstance(dot, DotGroupProduct):
@@ -338,6 +367,20 @@ def _tile_product(op: MatrixProduct, target: Target) -> TileProduct | None:
     if not all(map(has_static_shape, (op.left, op.result))):
         return None
     return tile_product(_dot(op, target), shape_of(op.left)[-1], target)
+
+
+def _packs_by_panel(op: MatrixProduct, target: Target) -> bool:
+    """
+    Whether each panel of a matrix that is not packed before the run is packed in front of its tiles, in a buffer of one
+    panel that stays in the cache: if its tiles are in one block of rows, and no other thread reads the panel.
+    """
+    if op.properties.get("packing") is not None or _is_batched(op) or not has_static_shape(op.result):
+        return False
+    if tiles_of(op).get(TILE_PRODUCTS, 0) or isinstance(_dot(op, target), DotGroupProduct):
+        return False
+    *batch, rows = exchanged(shape_of(op.result)[:-1], _row_axis(op, False))
+    is_one_block = math.prod(batch) == 1 and rows <= tiles_of(op).get("rows", UNBOUNDED)
+    return is_one_block and target.policy.threads == 1
 
 
 def _is_batched(op: MatrixProduct) -> bool:

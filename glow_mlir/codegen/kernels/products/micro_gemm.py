@@ -76,7 +76,8 @@ class MicroKernel(StoredTile, SharedFunction):
     by default it suits the tile. With `sizes`, the code is for these sizes alone, and they are no arguments. If
     `looped`, the function computes `count` tiles of consecutive rows; if `widened`, it first makes a widened copy of
     the panel's `dot_groups`. If `far`, the panel is larger than the nearest cache, and its next rows are fetched. A
-    step takes two dot groups of a `long` run.
+    step takes two dot groups of a `long` run. If it `packs`, it writes the panel first, row by row, from rows of a
+    matrix that begin at `source`.
 
     With `own_accumulators`, sums have the same order for any tile. There are no partial accumulators; instead, the
     products of this number of innermost loops, or of `MAX_TERMS` elements of a segment, are summed separately, and
@@ -97,6 +98,7 @@ class MicroKernel(StoredTile, SharedFunction):
     widened: bool = False
     far: bool = False
     long: bool = False
+    packs: bool = False
 
     @property
     def ways(self) -> int:
@@ -153,6 +155,11 @@ class MicroKernel(StoredTile, SharedFunction):
         return self.tile.lanes // 2 if self.narrow and vector_ == self.vectors - 1 else self.tile.lanes
 
     @property
+    def moving(self) -> list[str]:
+        """The addresses, besides that of the panel, that move with its rows."""
+        return ["source"] * self.packs + ["ahead"] * bool(self.prefetch)
+
+    @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         names: list[tuple[str, Attribute]] = [
@@ -173,8 +180,7 @@ class MicroKernel(StoredTile, SharedFunction):
             names += [(name, index_type) for name in ("position", "width", "input_jump", "output_jump")]
         for loop in range(self.segment_loops if self.sizes is None else 0):
             names += [(f"count{loop}", index_type), (f"stride{loop}", index_type)]
-        if self.prefetch:
-            names += [("ahead", ptr), ("ahead_step", index_type)]
+        names += [item for name in self.moving for item in ((name, ptr), (f"{name}_step", index_type))]
         for index, extra in enumerate(self.extras):
             names.append((f"extra{index}", ptr))
             if extra.moves:
@@ -189,7 +195,7 @@ class MicroKernel(StoredTile, SharedFunction):
         """A readable name of the function."""
         flags = (
             *("looped", "widened", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes"),
-            *("far", "long"),
+            *("far", "long", "packs"),
         )
         words = [
             "gemm",
@@ -308,7 +314,7 @@ def _sum(
 
     zeros = [b.constant(0.0, value.type) for value in accumulators] * (kernel.ways - 1)
     weights = given["weights"].at(kernel.tile.panel if kernel.dot.start else 0, kernel.dot.right_group)
-    state = [*accumulators, *zeros, weights, *([given["ahead"]] if kernel.prefetch else [])]
+    state = [*accumulators, *zeros, weights, *(given[name] for name in kernel.moving)]
     finished = segments(0, b.constant(0, index_type), state)
     totals = finished[: len(accumulators)]
     for way in range(1, kernel.ways):
@@ -363,7 +369,9 @@ def _run(
     whole = depth if dot_groups == 1 else depth // dot_groups * dot_groups
     with b.loop(0, whole, dot_groups, carried=state) as loop:
         if kernel.far:
-            _fetch_rows(b, kernel, loop.values[kernel.rows * kernel.vectors * kernel.ways], dot_groups)
+            weights, *moving = loop.values[kernel.rows * kernel.vectors * kernel.ways :]
+            step = given["source_step"] if kernel.packs else kernel.tile.panel
+            _fetch_rows(b, kernel, moving[0] if kernel.packs else weights, step, dot_groups)
         loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, dot_groups))
     results = loop.results
     if dot_groups > 1:
@@ -373,12 +381,20 @@ def _run(
     return results
 
 
-def _fetch_rows(b: Builder, kernel: MicroKernel, weights: Value, count: int) -> None:
-    """Fetch `count` rows of a panel that is multiplied from `weights` on."""
+def _fetch_rows(b: Builder, kernel: MicroKernel, first: Value, step: Index, count: int) -> None:
+    """Fetch `count` rows of a panel, `step` dot groups apart, that are some rows behind the `first` one of a step."""
     dot_group, panel = kernel.dot.right_group, kernel.tile.panel
-    further = weights.at(kernel_costs(b.target).fetched_rows * panel, dot_group)
-    for start in range(0, count * panel, line_elements(b.target, dot_group)):
-        b.prefetch(further.at(start, dot_group))
+    ahead = kernel_costs(b.target).fetched_rows
+    for row in range(ahead, ahead + count):
+        for start in range(0, panel, line_elements(b.target, dot_group)):
+            b.prefetch(first.at(step * row, dot_group).at(start, dot_group))
+
+
+def _pack_row(b: Builder, kernel: MicroKernel, source: Value, row: Value) -> None:
+    """Copy a row of a matrix to a row of a panel."""
+    dot_group, lanes = kernel.dot.right_group, kernel.tile.lanes
+    for start in range(0, kernel.tile.panel, lanes):
+        row.at(start, dot_group).store(source.at(start, dot_group).load(vector(dot_group, lanes)))
 
 
 def _step(
@@ -399,8 +415,11 @@ def _step(
     lanes, dot, dot_group, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_group, kernel.tile.panel
     size, last = kernel.rows * kernel.vectors, given["last"] if kernel.shared else None
     starts = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(dot_groups)]
-    accumulators, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
+    accumulators, (weights, *moving) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
+    packed, ahead = moving[: int(kernel.packs)], moving[int(kernel.packs) :]
     for way in range(dot_groups):
+        for source in packed:
+            _pack_row(b, kernel, source.at(given["source_step"] * way, dot_group), weights.at(way * panel, dot_group))
 
         def column(v: int, way: int = way) -> Parts:
             return dot.columns(b, weights.at(way * panel + v * lanes, dot_group), kernel.lanes_of(v))
@@ -423,4 +442,5 @@ def _step(
         for line in range(kernel.prefetch):
             b.prefetch(ahead[0].at(line * line_elements(b.target, dot_group), dot_group), level=2)
         ahead = [ahead[0].at(given["ahead_step"] * dot_groups, dot_group)]
-    return [*accumulators, weights.at(dot_groups * panel, dot_group), *ahead]
+    packed = [source.at(given["source_step"] * dot_groups, dot_group) for source in packed]
+    return [*accumulators, weights.at(dot_groups * panel, dot_group), *packed, *ahead]

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.value import Index
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.products.micro_gemm import MicroKernel, is_far, own_accumulators
 from glow_mlir.codegen.kernels.products.output_pixels import Offsets
@@ -121,15 +121,18 @@ class Product:
         *,
         count: int = 1,
         wrap: Mapping[str, Index] | None = None,
+        unpacked: tuple[Value, Index] | None = None,
     ) -> None:
         """
         Call the micro-kernel for `count` tiles.
 
         `offsets` and `row` are those of the first row; `row` counts the rows that share the panel. `column` is the
-        first column in the output. `wrap` has the arguments for tiles that continue from line to line.
+        first column in the output. `wrap` has the arguments for tiles that continue from line to line. A
+        tile that packs the panel takes it from `unpacked`: the address of its first row, and the step to the next one.
         """
         (loops, run), operands, kernel = self.segments, self.operands, self.kernel
-        variant = ahead.applied(variant, self.b.target)
+        variant = dataclasses.replace(ahead.applied(variant, self.b.target), packs=unpacked is not None)
+        matrix, matrix_step = unpacked or (operands.out, 0)
         segments: dict[str, Index] = {}
         for index, (times, stride) in enumerate(loops):
             segments |= {f"count{index}": times, f"stride{index}": stride}
@@ -149,6 +152,8 @@ class Product:
             input_step=offsets.source_step,
             output_step=offsets.target_steps[0],
             columns=columns.count,
+            source=matrix,
+            source_step=matrix_step,
             **segments,
             **arguments,
             **(wrap or {}),
