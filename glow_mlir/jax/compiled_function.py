@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from glow_mlir.errors import InputError
 from glow_mlir.frontends.stablehlo.node import complex_array, parts_of_array
@@ -22,6 +22,7 @@ _NOTHING = np.empty(0, np.float32)
 """In place of an array that is known later."""
 
 HINT = "call from_jax again with such arguments as examples"
+"""What to do about arguments that a compiled function does not take."""
 
 
 class CompiledFunction:
@@ -44,7 +45,7 @@ class CompiledFunction:
         Raises `InputError` for arguments whose tree, shapes or element types are not those that it was compiled for.
         """
         lowered = self._lowered
-        leaves, tree = jax.tree.flatten(self._dynamic(arguments, keywords))
+        leaves, tree = cast("tuple[list[Any], Any]", jax.tree.flatten(self._dynamic(arguments, keywords)))
         if tree != lowered.arguments:
             raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
         kept = self._kept(leaves)
@@ -79,7 +80,7 @@ class CompiledFunction:
             name = next(rest)
             if name in owned:
                 found.append(owned[name])
-            elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
+            elif jax.numpy.issubdtype(info.dtype, np.complexfloating):
                 found.append(jax_array(complex_array(results[name], results[next(rest)], info.dtype), info))
             else:
                 found.append(jax_array(results[name], info))
@@ -115,7 +116,7 @@ class CompiledFunction:
                 found[binding.name] = free[0]
         return found
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The program in StableHLO."""
         return self._lowered.text
@@ -123,7 +124,7 @@ class CompiledFunction:
 
 def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
     """The array of a leaf; Python's numbers get the element type that the program has."""
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         hint = "jit, grad and vmap take the function itself; compile what they give"
         raise InputError(f"argument '{name}' is traced by JAX, and a compiled function takes arrays", hint=hint)
     if not hasattr(value, "dtype") and not isinstance(value, bool | int | float | complex):
@@ -139,7 +140,7 @@ def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
         array = array.astype(expected.dtype)
     if array.shape != expected.shape or array.dtype != expected.dtype:
         found, wanted = f"{array.dtype}{list(array.shape)}", f"{expected.dtype}{list(expected.shape)}"
-        raise InputError(f"argument '{name}' is {found}, not {wanted}", hint="call from_jax again with such examples")
+        raise InputError(f"argument '{name}' is {found}, not {wanted}", hint=HINT)
     return array
 
 
