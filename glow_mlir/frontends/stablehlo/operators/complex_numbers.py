@@ -59,7 +59,7 @@ def pair_of(node: StablehloNode, position: int) -> Pair:
     """An operand for formulas; a real one has imaginary parts of 0."""
     value = node.value(position)
     if not isinstance(value, ComplexValue):
-        real = node.formulas.of(value)
+        real = node.formulas.of(node.input(position))
         return real, real * 0.0
     return node.formulas.of(value.real), node.formulas.of(value.imaginary)
 

@@ -88,7 +88,7 @@ def _target(node: StablehloNode, value: SSAValue, indices: SSAValue, update: SSA
 
 def forms_of(node: StablehloNode, values: Sequence[Value], region: int = 0) -> list[str] | None:
     """What the region does to each value by itself, in the words of reductions; `None` for anything else."""
-    found = computation(node.op.regions[region].block)
+    found = computation(node.block(region))
     if found is None:
         return None
     forms: list[str] = []
