@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.shapes import rank_of, sizes_of
-from glow_mlir.dialects.stablehlo.chlo import BROADCASTS
+from glow_mlir.dialects.stablehlo.rules import BROADCASTS
 from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, parts_of, stablehlo_operator
 
 OF_CHLO = frozenset({"next_after", "polygamma", "zeta"})
