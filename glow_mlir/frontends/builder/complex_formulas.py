@@ -147,8 +147,8 @@ def _square_root(x: Pair, is_below: Tensor) -> Pair:
     other = where(root > 0.0, abs(b) / (root * 2.0), root)
     real, imaginary = where(a >= 0.0, root, other), where(a >= 0.0, other, root)
     is_infinite = equal(abs(b), math.inf)
-    real = where(is_infinite, math.inf, where(equal(a, -math.inf), b * 0.0, real))
-    imaginary = where(is_infinite, math.inf, where(equal(a, math.inf), b * 0.0, imaginary))
+    real = where(is_infinite, math.inf, where(equal(a, -math.inf), abs(b) * 0.0, real))
+    imaginary = where(is_infinite, math.inf, where(equal(a, math.inf), abs(b) * 0.0, imaginary))
     return real, where(is_below, -imaginary, imaginary)
 
 

@@ -100,6 +100,20 @@ def test_roots_of_the_smallest_and_largest_numbers(name: str) -> None:
     checked(f"stablehlo.{name}", [value], expected, absolute=0.0)
 
 
+def test_roots_of_infinities_keep_the_sign_of_zero() -> None:
+    parts = [np.array([np.inf, np.inf, -np.inf, -np.inf]), np.array([-0.0, -3.0, 0.0, -3.0])]
+    kind = complex_type((4,))
+    body = f"""%c = stablehlo.complex %0, %1 : {kind}
+%s = stablehlo.sqrt %c : {kind}
+%x = stablehlo.real %s : ({kind}) -> tensor<4xf64>
+%y = stablehlo.imag %s : ({kind}) -> tensor<4xf64>
+%one = stablehlo.constant dense<1.0> : tensor<4xf64>
+%p = stablehlo.divide %one, %x : tensor<4xf64>
+%q = stablehlo.divide %one, %y : tensor<4xf64>
+%r = stablehlo.concatenate %p, %q, dim = 0 : (tensor<4xf64>, tensor<4xf64>) -> tensor<8xf64>"""
+    check(body, parts, [np.array([0.0, 0.0, np.inf, np.inf, -np.inf, -np.inf, 0.0, -0.0])])
+
+
 @pytest.mark.parametrize("direction", ["EQ", "NE"])
 def test_complex_numbers_are_equal_if_both_parts_are(direction: str) -> None:
     right = np.where(np.arange(5) % 2 == 0, LEFT, LEFT.conj())
