@@ -2,7 +2,7 @@
 Operators that read or replace elements at indices that are operands.
 
 Indices are `i32` or `i64`; negative ones count from the back. If an index is out of range, the operator fails, as ONNX
-requires, and accesses no element out of range.
+requires, and accesses no element out of range; a scatter may leave such updates out instead.
 """
 
 from __future__ import annotations
@@ -240,6 +240,8 @@ class Scatter(HighOp):
     indices = operand_def(INDICES)
     updates = operand_def(TENSOR)
     reduction = text_prop("none")
+    failure = text_prop(OUT_OF_RANGE)
+    """Why the operator fails if an index is out of range; empty if such an update is left out instead."""
     result = result_def(TENSOR)
 
     def check(self) -> None:

@@ -8,8 +8,10 @@ from math import inf
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, f64, i64
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
+from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.expressions import (
@@ -80,7 +82,7 @@ def folded_notation(operand: SSAValue, along: tuple[str, ...], keepdims: bool) -
     return Signature((Access("input", names),), Access("result", tuple(kept)))
 
 
-class Reduction(Expressed):
+class Reduction(Expressed, HasCanonicalizationPatternsInterface):
     """
     An operator that computes one element from all elements along `axes`.
 
@@ -89,11 +91,19 @@ class Reduction(Expressed):
     """
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axes",)
+    KEEPS_SINGLE: ClassVar[bool] = False
+    """Whether the result for a single element is that element."""
 
     input = operand_def(NUMBERS)
     axes = ints_prop()
     keepdims = flag_prop(True)
     result = result_def(TENSOR)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_high.canonicalization.reductions import PATTERNS
+
+        return PATTERNS
 
     def reduced_axes(self) -> tuple[int, ...]:
         """The axes, counted from the front, in ascending order; raises where they repeat or do not exist."""
@@ -137,6 +147,7 @@ class ReduceSumOp(Reduction):
     """
 
     name = "glow_high.reduce_sum"
+    KEEPS_SINGLE: ClassVar[bool] = True
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
@@ -166,6 +177,7 @@ class ReduceProdOp(Reduction):
     """The product (ONNX ReduceProd); wraps for integers, and is 1 over nothing."""
 
     name = "glow_high.reduce_prod"
+    KEEPS_SINGLE: ClassVar[bool] = True
 
     def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
         return reduce_prod(x, along)
@@ -176,6 +188,7 @@ class ReduceMaxOp(Reduction):
     """The largest element (ONNX ReduceMax, GlobalMaxPool); NaN if any is, the type's smallest value over nothing."""
 
     name = "glow_high.reduce_max"
+    KEEPS_SINGLE: ClassVar[bool] = True
 
     input = operand_def(SCALARS)
 
@@ -194,6 +207,7 @@ class ReduceMinOp(Reduction):
     """The smallest element (ONNX ReduceMin); NaN if any is, the type's largest value over nothing."""
 
     name = "glow_high.reduce_min"
+    KEEPS_SINGLE: ClassVar[bool] = True
 
     input = operand_def(SCALARS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glow_mlir.dialects.stablehlo.operation import StablehloOp, operation
+from glow_mlir.dialects.stablehlo.rules import BROADCASTS
 
 FUNCTIONS = (
     "acos acosh _asin_acos_kernel asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc lgamma"
@@ -15,12 +16,6 @@ PREDICATES = "is_inf is_neg_inf is_pos_inf"
 
 PAIRS = "mulhi next_after polygamma zeta"
 """The operations on two tensors of one type."""
-
-BROADCASTS = (
-    "add and atan2 complex divide maximum minimum multiply next_after or polygamma power remainder shift_left"
-    " shift_right_arithmetic shift_right_logical subtract xor zeta"
-)
-"""The operations on two tensors that broadcast, `chlo.broadcast_…`."""
 
 _PAIR_NAMES = {"next_after": "x y", "polygamma": "n x", "zeta": "x q"}
 

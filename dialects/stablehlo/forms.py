@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glow_mlir.dialects.stablehlo import region_syntax, special_syntax
+from glow_mlir.dialects.stablehlo.rules import BROADCASTS
 from glow_mlir.dialects.stablehlo.special_syntax import SpecialForm
 from glow_mlir.dialects.stablehlo.syntax import Form, form
 
@@ -73,14 +74,9 @@ _ARROW = (
     " is_neg_inf is_pos_inf lgamma mulhi next_after polygamma sinh square tan zeta"
 )
 
-_BROADCAST = (
-    "add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder"
-    " select shift_left shift_right_arithmetic shift_right_logical subtract xor zeta"
-)
-
 _CHLO: Mapping[str, Form | SpecialForm] = {
     **dict.fromkeys(_ARROW.split(), form(types="arrow")),
-    **{f"broadcast_{name}": form() for name in _BROADCAST.split()},
+    **{f"broadcast_{name}": form() for name in (*BROADCASTS.split(), "compare", "select")},
     "constant": special_syntax.CONSTANT,
     "scan": region_syntax.SCAN,
     "top_k": special_syntax.TOP_K,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import AnyFloat, ComplexType, DenseArrayBase, IntegerAttr, IntegerType, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -57,6 +57,52 @@ def same_elements(op: Operation) -> None:
     """Operands and results have elements of the same type."""
     if len({element_name(value) for value in _values(op)}) > 1:
         raise VerifyException(f"operands and results differ in the type of elements: {_differ(_values(op))}")
+
+
+def elements_of(*operands: int) -> Rule:
+    """The results have elements of the type of these operands."""
+
+    def rule(op: Operation) -> None:
+        values = [*(op.operands[at] for at in operands), *op.results]
+        if len({element_name(value) for value in values}) > 1:
+            raise VerifyException(f"operands and results differ in the type of elements: {_differ(values)}")
+
+    return rule
+
+
+def of_parts(op: Operation) -> None:
+    """The result has the elements of the operand, or those of the parts of complex numbers."""
+    element = element_of(op.operands[0])
+    expected = cast("ComplexType[Any]", element).element_type if isinstance(element, ComplexType) else element
+    if not isinstance(element, UniformQuantizedType) and element_of(op.results[0]) != expected:
+        raise VerifyException(f"the result has elements of {expected}, not {op.results[0].type}")
+
+
+def tuple_of_operands(op: Operation) -> None:
+    """The result is a tuple of the types of the operands."""
+    type_, types = op.results[0].type, tuple(value.type for value in op.operands)
+    if not isinstance(type_, TupleType) or type_.types.data != types:
+        raise VerifyException(f"the result is no tuple of {', '.join(map(str, types))}, but {type_}")
+
+
+def item_of_tuple(op: Operation) -> None:
+    """The result has the type of an item of a tuple."""
+    type_, index = op.operands[0].type, cast("IntegerAttr[Any]", op.properties["index"]).value.data
+    types = type_.types.data if isinstance(type_, TupleType) else ()
+    if not 0 <= index < len(types):
+        raise VerifyException(f"{type_} has no item {index}")
+    if op.results[0].type != types[index]:
+        raise VerifyException(f"the item is of type {types[index]}, not {op.results[0].type}")
+
+
+def limits(op: Operation) -> None:
+    """The limits are scalars or have the shape of the operand, whose type the result has."""
+    for value in (op.operands[0], op.operands[2]):
+        shape, whole = shape_of(value), shape_of(op.operands[1])
+        if shape and whole is not None and not agree(shape, whole):
+            raise VerifyException(f"a limit has type {value.type}, the operand {op.operands[1].type}")
+    if not _alike(op.operands[1], op.results[0]):
+        raise VerifyException(f"the result has type {op.results[0].type}, the operand {op.operands[1].type}")
 
 
 def same_shape(op: Operation) -> None:
@@ -278,11 +324,18 @@ def _check_return(op: Operation, at: int, count: int) -> None:
         raise VerifyException(f"region {at} returns {len(ending.operands)} values, not {count}")
 
 
+BROADCASTS = (
+    "add and atan2 complex divide maximum minimum multiply next_after or polygamma power remainder shift_left"
+    " shift_right_arithmetic shift_right_logical subtract xor zeta"
+)
+"""The operations on two tensors that broadcast, `chlo.broadcast_…`."""
+
 # ---- the rules of each operation --------------------------------------------------------------------------------
 
 _FLOATS = takes("floats")
 _REAL = takes("floats", "complex numbers")
 _BITS = takes("integers", "truth values")
+_BROADCAST_SHAPE = follows(shapes.broadcast_pair)
 
 
 def _of(names: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
@@ -304,7 +357,14 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         same_types,
         takes("integers"),
     ),
-    **_of("abs convert imag real uniform_dequantize uniform_quantize complex", same_shape),
+    **_of("convert uniform_dequantize uniform_quantize complex", same_shape),
+    **_of("abs imag real", same_shape, of_parts),
+    **_of("clamp", same_elements, limits),
+    **_of("bitcast_convert", follows(shapes.bitcast_convert)),
+    **_of("tuple", tuple_of_operands),
+    **_of("get_tuple_element", item_of_tuple),
+    **_of("dynamic_reshape", elements_of(0), same_count),
+    **_of("dynamic_pad real_dynamic_slice", elements_of(0)),
     **_of("is_finite", same_shape, boolean_result, _FLOATS),
     **_of("compare", same_shape, boolean_result),
     **_of("select", boolean_choice),
@@ -314,6 +374,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     **_of("broadcast", same_elements, positive("broadcast_sizes", least=0), follows(shapes.broadcast)),
     **_of(
         "broadcast_in_dim dynamic_broadcast_in_dim",
+        elements_of(0),
         per_dimension("broadcast_dimensions"),
         within("broadcast_dimensions", is_of_result=True),
         shapes.check_broadcast,
@@ -334,8 +395,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         positive("strides"),
         follows(shapes.slice_),
     ),
-    **_of("dynamic_slice", per_dimension("slice_sizes"), indices(1), follows(shapes.dynamic_slice)),
-    **_of("dynamic_update_slice", indices(2), shapes.check_update),
+    **_of("dynamic_slice", elements_of(0), per_dimension("slice_sizes"), indices(1), follows(shapes.dynamic_slice)),
+    **_of("dynamic_update_slice", elements_of(0, 1), indices(2), shapes.check_update),
     **_of(
         "pad",
         same_elements,
@@ -343,15 +404,26 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         positive("interior_padding", least=0),
         follows(shapes.pad),
     ),
-    **_of("gather", per_dimension("slice_sizes"), follows(shapes.gather)),
+    **_of("gather", elements_of(0), per_dimension("slice_sizes"), follows(shapes.gather)),
+    **_of("dynamic_gather torch_index_select", elements_of(0)),
     **_of("scatter", some_operands, pairs, shapes.check_scatter, body(2)),
     **_of("get_dimension_size", within("dimension")),
     **_of("set_dimension_size", within("dimension")),
+    **_of("dot", follows(shapes.dot)),
     **_of("dot_general", follows(shapes.dot_general)),
     **_of("convolution", follows(shapes.convolution)),
     **_of("cholesky", same_types, _REAL, shapes.check_square),
-    **_of("triangular_solve", _REAL, shapes.check_square),
-    **_of("batch_norm_inference batch_norm_training batch_norm_grad", _FLOATS, within("feature_index")),
+    **_of("triangular_solve", same_elements, _REAL, shapes.check_square, follows(shapes.triangular_solve)),
+    **_of(
+        "batch_norm_inference batch_norm_training batch_norm_grad",
+        _FLOATS,
+        within("feature_index"),
+        shapes.check_features,
+    ),
+    **_of("fft", follows(shapes.fft)),
+    **_of("map", same_shape),
+    **_of("rng_bit_generator", pairs),
+    **_of("collective_permute collective_broadcast cross-replica-sum", same_types),
     **_of("reduce", some_operands, within("dimensions"), follows(shapes.reduce), body(2)),
     **_of(
         "reduce_window",
@@ -376,6 +448,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     **_of_chlo("is_inf is_neg_inf is_pos_inf", same_shape, boolean_result, _FLOATS),
     **_of_chlo("mulhi next_after polygamma zeta", same_types),
     **_of_chlo("constant", constant_type),
+    **_of_chlo("constant_like", same_shape),
+    **_of_chlo(" ".join(f"broadcast_{name}" for name in BROADCASTS.split()), same_elements, _BROADCAST_SHAPE),
+    **_of_chlo("broadcast_compare", boolean_result, _BROADCAST_SHAPE),
+    **_of_chlo("broadcast_complex", _BROADCAST_SHAPE),
     **_of_chlo("top_k", positive("k", least=0), shapes.check_top_k),
 }
 """Operation → what holds for it."""

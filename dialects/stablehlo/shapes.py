@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ComplexType,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.shapes import UNKNOWN_SIZE, declared_shape
-from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr
+from glow_mlir.dialects.stablehlo.attributes import ConvAttr, RecordAttr, WordAttr
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; below 0 where they are not known."""
@@ -158,6 +166,97 @@ def dot_general(op: Operation) -> Shape | None:
         size for at, (_, shape) in enumerate(sides) for i, size in enumerate(shape) if i not in (*batch[at], *inner[at])
     ]
     return (*(left[at] for at in batch[0]), *rest)
+
+
+def dot(op: Operation) -> Shape | None:
+    """What is left of vectors and matrices without the last dimension of the first and the first one of the second."""
+    left, right = shape_of(op.operands[0]), shape_of(op.operands[1])
+    if left is None or right is None:
+        return None
+    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2) or not agree(left[-1:], right[:1]):
+        raise VerifyException(f"{op.operands[0].type} and {op.operands[1].type} are no vectors or matrices that fit")
+    return (*left[:-1], *right[1:])
+
+
+def triangular_solve(op: Operation) -> Shape | None:
+    """The shape of the right side, which has a row or a column for each row of the matrix."""
+    matrix, right = shape_of(op.operands[0]), shape_of(op.operands[1])
+    if matrix is None or right is None:
+        return None
+    axis = -2 if _number(op, "left_side") else -1
+    is_right = len(matrix) == len(right) and agree(matrix[:-2], right[:-2]) and agree(matrix[-1:], (right[axis],))
+    if not is_right:
+        raise VerifyException(f"{op.operands[1].type} is no right side of {op.operands[0].type}")
+    return right
+
+
+def check_features(op: Operation) -> None:
+    """Results and operands have the shape of the first operand, or are vectors with an item for each feature."""
+    shape = shape_of(op.operands[0])
+    if shape is None:
+        return
+    features = shape[_number(op, "feature_index")]
+    for value in (*op.operands, *op.results):
+        found = shape_of(value)
+        if found is not None and not agree(found, shape if len(found) == len(shape) > 1 else (features,)):
+            raise VerifyException(f"{value.type} has neither the shape of {op.operands[0].type} nor {features} items")
+
+
+def fft(op: Operation) -> Shape | None:
+    """The lengths of the last dimensions; half of the last one, and one more, for frequencies of real numbers."""
+    shape, lengths = shape_of(op.operands[0]), _listed(op, "fft_length")
+    word = cast("WordAttr", op.properties["fft_type"]).data
+    if shape is None:
+        return None
+    if not 1 <= len(lengths) <= min(3, len(shape)):
+        raise VerifyException(f"{len(lengths)} lengths are not one to three of {op.operands[0].type}")
+    half = (*lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
+    given, found = {"RFFT": (lengths, half), "IRFFT": (half, lengths)}.get(word, (lengths, lengths))
+    if not agree(shape[len(shape) - len(lengths) :], given):
+        raise VerifyException(f"the last dimensions of {op.operands[0].type} are not {list(given)}")
+    return (*shape[: len(shape) - len(lengths)], *found)
+
+
+def bitcast_convert(op: Operation) -> Shape | None:
+    """The sizes, and one more for the parts of wider elements, or one less where they are put together."""
+    shape, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    widths = [_bits(value) for value in (op.operands[0], op.results[0])]
+    if shape is None or result is None or None in widths:
+        return None
+    one, other = (width or 1 for width in widths)
+    if one == other:
+        return shape
+    count, rest = divmod(max(one, other), min(one, other))
+    longer = shape if one < other else result
+    if rest or not longer or not agree(longer[-1:], (count,)):
+        raise VerifyException(f"the bits of {op.operands[0].type} are not those of {op.results[0].type}")
+    return shape[:-1] if one < other else (*shape, count)
+
+
+def _bits(value: SSAValue) -> int | None:
+    """The bits of an element; `None` for quantized ones."""
+    element = cast("TensorType[Any]", value.type).element_type
+    if isinstance(element, ComplexType):
+        return 2 * cast("Any", element.element_type).bitwidth
+    return element.bitwidth if isinstance(element, IntegerType | AnyFloat) else None
+
+
+def broadcast_pair(op: Operation) -> Shape | None:
+    """The sizes of two operands, repeated along the last dimensions or those that are named; a size of 1 is any."""
+    one, other = shape_of(op.operands[0]), shape_of(op.operands[1])
+    if one is None or other is None or "broadcast_dimensions" in op.properties:
+        return None
+    rank = max(len(one), len(other))
+    pairs = zip(*((*(1,) * (rank - len(shape)), *shape) for shape in (one, other)), strict=True)
+    found: list[int] = []
+    for size, by in pairs:
+        if min(size, by) < 0:
+            found.append(UNKNOWN_SIZE if max(size, by) <= 1 else max(size, by))
+            continue
+        if size != by and 1 not in (size, by):
+            raise VerifyException(f"{op.operands[0].type} and {op.operands[1].type} do not broadcast")
+        found.append(by if size == 1 else size)
+    return tuple(found)
 
 
 def _windows(op: Operation, sizes: Sequence[int], window: Sequence[int], names: Sequence[str]) -> Shape:

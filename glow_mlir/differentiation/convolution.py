@@ -17,9 +17,9 @@ from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import CHANNELS_FIRST, Window, channel_axis, is_channels_last, join_image, split_sizes
 from glow_mlir.differentiation.contributions import Contributions, converted_like
-from glow_mlir.differentiation.taps import Taps
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
+from glow_mlir.rewriting.taps import Taps
 from glow_mlir.support.symbols import product_of
 
 MIN_BATCH = 4

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import i64
+import numpy as np
+from xdsl.dialects.builtin import i1, i8, i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, EqualOp, MulOp, WhereOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AndOp,
+    DivOp,
+    EqualOp,
+    GreaterOrEqualOp,
+    LessOp,
+    MulOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp
 from glow_mlir.dialects.glow_high.indexing import (
     GatherElementsOp,
     GatherNDOp,
@@ -17,8 +27,9 @@ from glow_mlir.dialects.glow_high.indexing import (
     ScatterElementsOp,
     ScatterNDOp,
 )
-from glow_mlir.dialects.properties import text
-from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.dialects.glow_high.reductions import ReduceMinOp
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.differentiation.contributions import (
     Contributions,
@@ -53,23 +64,58 @@ class _ScatterTarget:
     @staticmethod
     def of(op: Scatter, emit: Emitter) -> _ScatterTarget:
         """The destination of an operator."""
-        own, indices = sizes_of(op.input), sizes_of(op.indices)
+        own, indices, failure = sizes_of(op.input), sizes_of(op.indices), op.failure
         if isinstance(op, ScatterElementsOp):
+            axis = normalize_axis(integer(op.axis), len(own))
+            read, fits = _readable(op, (own[axis],), emit)
             return _ScatterTarget(
                 lambda into, updates, reduction: emit(
-                    ScatterElementsOp, into, op.indices, updates, axis=op.axis, reduction=reduction
+                    ScatterElementsOp, into, op.indices, updates, axis=op.axis, reduction=reduction, failure=failure
                 ),
-                lambda value: emit(GatherElementsOp, value, op.indices, axis=op.axis),
+                lambda value: _read(emit(GatherElementsOp, value, read, axis=op.axis), fits, emit),
                 own,
                 indices,
             )
         (depth,) = static(indices[-1:])
+        read, fits = _readable(op, own[:depth], emit)
         return _ScatterTarget(
-            lambda into, updates, reduction: emit(ScatterNDOp, into, op.indices, updates, reduction=reduction),
-            lambda value: emit(GatherNDOp, value, op.indices),
+            lambda into, updates, reduction: emit(
+                ScatterNDOp, into, op.indices, updates, reduction=reduction, failure=failure
+            ),
+            lambda value: _read(emit(GatherNDOp, value, read), fits, emit),
             own[:depth],
             indices[:-1],
         )
+
+
+def _readable(op: Scatter, bounds: Sizes, emit: Emitter) -> tuple[SSAValue, SSAValue | None]:
+    """
+    Indices that can be read at, and whether the ones of the operator are in range, for each update.
+
+    `bounds` are those of the columns of rows, or the one of all single indices. `None` if the operator fails for
+    others.
+    """
+    if text(op.failure):
+        return op.indices, None
+    sizes = np.array(static(bounds))
+    element, is_row = element_of(op.indices), isinstance(op, ScatterNDOp)
+    high = emit.constant((sizes if is_row else sizes[0]).astype(numpy_dtype(element)), "sizes")
+    low = emit(NegOp, high)
+    inside = emit(AndOp, emit(GreaterOrEqualOp, op.indices, low), emit(LessOp, op.indices, high))
+    indices = emit(WhereOp, inside, op.indices, emit.splat(0, op.indices))
+    if not is_row:
+        return indices, inside
+    rank = rank_of(inside)
+    every = emit(ReduceMinOp, emit(CastOp, inside, to=i8), axes=(rank - 1,))
+    return indices, emit(CastOp, reshaped(every, sizes_of(inside)[:-1], emit), to=i1)
+
+
+def _read(value: SSAValue, fits: SSAValue | None, emit: Emitter) -> SSAValue:
+    """What was read, 0 for updates that are left out."""
+    if fits is None:
+        return value
+    inner = (1,) * (rank_of(value) - rank_of(fits))
+    return emit(WhereOp, reshaped(fits, (*sizes_of(fits), *inner), emit), value, emit.splat(0, value))
 
 
 @gradient(ScatterElementsOp)

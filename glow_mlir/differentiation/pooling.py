@@ -21,9 +21,9 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import is_channels_last, join_image, split_sizes
 from glow_mlir.differentiation.contributions import Contributions
 from glow_mlir.differentiation.convolution import transposed_convolution
-from glow_mlir.differentiation.taps import Taps
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
+from glow_mlir.rewriting.taps import Taps
 from glow_mlir.support.symbols import product_of
 
 MAX_COMPARED = 9

@@ -46,26 +46,35 @@ REDUCE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def scatter(op: Scatter, x: np.ndarray, positions: Sequence[np.ndarray], updates: np.ndarray) -> np.ndarray:
-    """Scatter `updates` to `x` at `positions`, an index array per leading axis; in order, one by one."""
+    """Scatter `updates` to `x` at `positions`, an index array per leading axis, unless one is negative; in order."""
     result = np.array(x)
     reduce = REDUCE[text(op.reduction)]
     for position in np.ndindex(positions[0].shape):
         index = tuple(int(axis[position]) for axis in positions)
-        result[index] = reduce(result[index], updates[position])
+        if min(index) >= 0:
+            result[index] = reduce(result[index], updates[position])
     return result
+
+
+def targets(op: Scatter, indices: np.ndarray, size: int) -> np.ndarray:
+    """The positions of indices along an axis; -1 for one out of range, if its update is left out."""
+    if text(op.failure):
+        return from_front(op, indices, size)
+    positions = np.where(indices < 0, indices.astype(np.int64) + size, indices)
+    return np.where((positions < 0) | (positions >= size), -1, positions)
 
 
 @semantics(ScatterElementsOp)
 def scatter_elements(op: ScatterElementsOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Scatter single elements along the axis."""
     axis = integer(op.axis)
-    return scatter(op, x, grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis])), updates)
+    return scatter(op, x, grid_index(indices.shape, axis, targets(op, indices, x.shape[axis])), updates)
 
 
 @semantics(ScatterNDOp)
 def scatter_nd(op: ScatterNDOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Scatter slices at index tuples."""
-    positions = [from_front(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
+    positions = [targets(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
     return scatter(op, x, positions, updates)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from glow_mlir.errors import InputError
 from glow_mlir.frontends.stablehlo.node import complex_array, parts_of_array
@@ -26,6 +27,7 @@ NO_KEYWORDS: dict[str, Any] = {}
 """The arguments by name of a call that has none."""
 
 HINT = "call from_jax again with such arguments as examples"
+"""What to do about arguments that a compiled function does not take."""
 
 
 class CompiledFunction:
@@ -54,7 +56,7 @@ class CompiledFunction:
         program = self._program if self._has_run else None  # XLA compiles it, which one call does not pay for.
         if program is not None and (found := program(positional, named)) is not None:
             return found[0]
-        leaves, tree = jax.tree.flatten((positional, named))
+        leaves, tree = cast("tuple[list[Any], Any]", jax.tree.flatten((positional, named)))
         if tree != lowered.arguments:
             raise InputError(f"the arguments are {_tree(tree)}, not {_tree(lowered.arguments)}", hint=HINT)
         kept = self._kept(leaves)
@@ -95,7 +97,7 @@ class CompiledFunction:
             name = next(rest)
             if name in owned:
                 found.append(owned[name])
-            elif jax.dtypes.issubdtype(info.dtype, np.complexfloating):
+            elif jax.numpy.issubdtype(info.dtype, np.complexfloating):
                 found.append(jax_array(complex_array(results[name], results[next(rest)], info.dtype), info))
             else:
                 found.append(jax_array(results[name], info))
@@ -131,7 +133,7 @@ class CompiledFunction:
                 found[binding.name] = free[0]
         return found
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The program in StableHLO."""
         return self._lowered.text
@@ -139,7 +141,7 @@ class CompiledFunction:
 
 def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
     """The array of a leaf; Python's numbers get the element type that the program has."""
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         hint = "jit, grad and vmap take the function itself; compile what they give"
         raise InputError(f"argument '{name}' is traced by JAX, and a compiled function takes arrays", hint=hint)
     if not hasattr(value, "dtype") and not isinstance(value, bool | int | float | complex):
@@ -155,7 +157,7 @@ def _array(name: str, value: Any, expected: jax.ShapeDtypeStruct) -> np.ndarray:
         array = array.astype(expected.dtype)
     if array.shape != expected.shape or array.dtype != expected.dtype:
         found, wanted = f"{array.dtype}{list(array.shape)}", f"{expected.dtype}{list(expected.shape)}"
-        raise InputError(f"argument '{name}' is {found}, not {wanted}", hint="call from_jax again with such examples")
+        raise InputError(f"argument '{name}' is {found}, not {wanted}", hint=HINT)
     return array
 
 

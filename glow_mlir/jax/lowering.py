@@ -6,10 +6,11 @@ import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 from glow_mlir.frontends.stablehlo.model import StablehloModel
@@ -73,7 +74,7 @@ def lowered(
     parameters = Parameters.of(function, static, donated)
     leading = () if params is None else (params,)
     split = parameters.split((*leading, *examples), keywords)
-    paths = jax.tree_util.tree_flatten_with_path((split.positional, split.named))[0]
+    paths = _with_paths((split.positional, split.named))
     names = _names(parameters, [path for path, _ in paths])
     for name, (_, leaf) in zip(names, paths, strict=True):
         _check_example(name, leaf)
@@ -82,7 +83,7 @@ def lowered(
     traced, module = _traced(function, split, parameters, donated)
     infos = jax.tree.leaves(traced.args_info)
     types = [_type(info) for info in infos]
-    outputs = jax.tree_util.tree_flatten_with_path(traced.out_info)[0]
+    outputs = _with_paths(traced.out_info)
     operation: Any = module.operation
     source = operation.get_asm(print_generic_op_form=True, large_elements_limit=MAX_PRINTED)
     model = StablehloModel(
@@ -106,6 +107,11 @@ def lowered(
         result_types=[info for _, info in outputs],
         static=split.static,
     )
+
+
+def _with_paths(tree: Any) -> list[tuple[Any, Any]]:
+    """The leaves of a tree, each with the path to it."""
+    return cast("list[tuple[Any, Any]]", jax.tree_util.tree_flatten_with_path(tree)[0])
 
 
 def _listed(names: str | Sequence[str]) -> Sequence[str]:
@@ -159,12 +165,12 @@ def _check_example(name: str, value: Any) -> None:
     if dtype is None or not hasattr(value, "shape"):
         hint = "static_argnames names arguments that the function is compiled for"
         raise InputError(f"argument '{name}' is a '{type(value).__name__}', not an array", hint=hint)
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         raise InputError(f"argument '{name}' is traced by JAX", hint="call from_jax outside of jit, grad and vmap")
     if isinstance(value, jax.Array) and value.is_deleted():
         raise InputError(f"argument '{name}' was deleted, or donated to another call")
-    is_number = jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_)
-    if not ((is_number and np.dtype(dtype).isnative) or jax.dtypes.issubdtype(dtype, jax.dtypes.extended)):
+    is_number = jax.numpy.issubdtype(dtype, np.number) or jax.numpy.issubdtype(dtype, np.bool_)
+    if not ((is_number and np.dtype(dtype).isnative) or jax.numpy.issubdtype(dtype, jax.dtypes.extended)):
         raise InputError(f"argument '{name}' is of {np.dtype(dtype).str}, which JAX does not have")
 
 
@@ -184,7 +190,7 @@ def _type(info: Any) -> jax.ShapeDtypeStruct:
 
 def is_key(dtype: Any) -> bool:
     """Whether an element type is that of keys of random numbers."""
-    return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    return jax.numpy.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,17 +222,20 @@ def _names(parameters: Parameters, paths: Sequence[Any]) -> list[str]:
         if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD):
             known.append(item.name)
     found: list[str] = []
-    name: str
     for path in paths:
-        group, first, *inner = path
+        group, first, inner = path[0], path[1], path[2:]
         if group.idx == 1:
             name = str(first.key)
-        elif first.idx < len(known):
-            name = known[first.idx]
         else:
-            name = f"{rest}[{first.idx - len(known)}]" if rest else f"argument{first.idx}"
-        found.append(f"{name}{jax.tree_util.keystr(tuple(inner))}")
+            position: int = first.idx
+            name = known[position] if position < len(known) else _unnamed(position, rest, len(known))
+        found.append(f"{name}{jax.tree_util.keystr(inner)}")
     return apart(found)
+
+
+def _unnamed(position: int, rest: str, count: int) -> str:
+    """The name of an argument behind the `count` that have one: an item of the parameter `rest`, if there is one."""
+    return f"{rest}[{position - count}]" if rest else f"argument{position}"
 
 
 def _output(path: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -71,7 +71,7 @@ class _Conversion:
         if is_left_out(constant):
             type_ = self._type(constant.results[0].type)
             assert isinstance(type_, TensorType)
-            return DenseResourceAttr.from_params(ELIDED, type_)
+            return DenseResourceAttr.from_params(ELIDED, cast("TensorType[Attribute]", type_))
         return self._attribute(value_of(constant))
 
     def _attribute(self, given: Any) -> Attribute:

@@ -1,1 +1,1 @@
-"""Shared by passes: formulas and their search, quantized values, elementwise runs, buffers, epilogue operands."""
+"""Shared by passes: formulas and their search, taps, quantized values, elementwise runs, buffers, epilogue operands."""

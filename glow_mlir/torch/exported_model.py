@@ -54,7 +54,7 @@ def session_of(
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
     model = model_of(module, example, keywords=keywords, dynamic_shapes=dynamic_shapes)
-    return InferenceSession(cast("Any", model), **options)
+    return InferenceSession(model, **options)
 
 
 def model_of(

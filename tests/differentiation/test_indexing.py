@@ -70,6 +70,16 @@ def test_scatter_nd(reduction: str, rows: list[list[int]]) -> None:
     )
 
 
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max"])
+def test_updates_that_scatters_leave_out_have_no_influence(reduction: str) -> None:
+    x = numbers(3, 2, 2)
+    rows = np.array([[2, 1], [0, 5], [-1, 0], [0, 0], [-4, 0], [2, 1]])
+    given = {"x": x, "indices": rows, "updates": numbers(6, 2, seed=1)}
+    check_operator(ops.ScatterNDOp, given, reduction=reduction, failure="")
+    given = {"x": x[0], "indices": np.array([[2, 0], [-2, -3]]), "updates": numbers(2, 2, seed=1)}
+    check_operator(ops.ScatterElementsOp, given, axis=0, reduction=reduction, failure="")
+
+
 @pytest.mark.parametrize("zeros", [[], [1], [0, 2], [0, 1, 2]])
 def test_products_of_zeros(zeros: list[int]) -> None:
     updates = numbers(4, least=1)

@@ -43,11 +43,18 @@ def results_of(body: str, operands: Sequence[np.ndarray], results: Sequence[np.n
     return [found[f"result{number}"] for number in range(len(results))]
 
 
-def check(body: str, operands: Sequence[np.ndarray], expected: Sequence[np.ndarray], tolerance: float = 0.0) -> None:
-    """Raise `AssertionError` unless a function of that body gives these results."""
+def check(
+    body: str,
+    operands: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    tolerance: float = 0.0,
+    absolute: float | None = None,
+) -> None:
+    """Raise `AssertionError` unless a function of that body gives these results, up to a relative or absolute error."""
+    smallest = tolerance if absolute is None else absolute
     for found, wanted in zip(results_of(body, operands, expected), expected, strict=True):
         assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=smallest)
 
 
 def region(arguments: Sequence[np.ndarray], body: str) -> str:

@@ -43,6 +43,7 @@ from glow_mlir.runtime.specialization import Specialization
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from glow_mlir.api.importable_model import ImportableModel
     from glow_mlir.api.keyword_types import InferenceKeywords
     from glow_mlir.api.onnxruntime.call_profile import CallProfile
     from glow_mlir.frontends.onnx.importer import ModelSource
@@ -53,9 +54,10 @@ class InferenceSession(SessionFacade):
     A model, compiled and ready to run.
 
     `path_or_bytes` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`,
-    `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. A model with
-    free dimensions is compiled when it is called, for the sizes of the call and for a range of sizes (docs/sizes.md).
-    Several `devices` share a model (docs/devices.md). Results do not depend on the number of `threads`.
+    `memoryview`), a `ModelProto`, a model of another front end (`glow_mlir.jax.exported`), or a module of any stage
+    down to `allocated`, which is left as it is. A model with free dimensions is compiled when it is called, for the
+    sizes of the call and for a range of sizes (docs/sizes.md). Several `devices` share a model (docs/devices.md).
+    Results do not depend on the number of `threads`.
 
     Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine
     cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
@@ -82,7 +84,7 @@ class InferenceSession(SessionFacade):
 
     def __init__(
         self,
-        path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
+        path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp | ImportableModel,
         sess_options: SessionOptions | None = None,
         providers: Providers | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import socket
-import tempfile
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from glow_mlir.codegen.llvm.machines import Form, Machine
-from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, read_parts, write_parts
+from glow_mlir.support.child_process import Children, NoProcessError, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.logged_process import LoggedProcess
 
 
 class ForeignEmissionError(Exception):
@@ -41,60 +42,26 @@ def emitted(machine: Machine, text: str, form: Form) -> Emission:
 
     Raises `ForeignEmissionError` with the reason if that fails.
     """
-    with _CHILDREN.asked() as child:
-        return Emission(child.ask(machine, text, form), child.messages())
+    try:
+        with _CHILDREN.asked() as child:
+            return Emission(child.ask(machine, text, form), child.messages())
+    except NoProcessError as error:
+        raise ForeignEmissionError(f"no process can be started for it: {error}", "") from error
 
 
-class _Child:
+class _Emitter(LoggedProcess):
     """A process that emits."""
-
-    def __init__(self) -> None:
-        """Raises `ForeignEmissionError` if no process can be started."""
-        self._messages = tempfile.TemporaryFile()
-        try:
-            self._process = ChildProcess(f"{__name__}:serve", error_output=self._messages)
-        except NoProcessError as error:
-            raise ForeignEmissionError(f"no process can be started for it: {error}", "") from error
-
-    @property
-    def lives(self) -> bool:
-        """Whether it accepts requests."""
-        return self._process.lives
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether all that it has sent has been read."""
-        return self._process.is_silent
-
-    def forget(self) -> None:
-        """Leave the process alone."""
-        self._process.forget()
 
     def ask(self, machine: Machine, text: str, form: Form) -> bytes:
         """Send a request and wait for the answer, or for the end of the compilation that it is part of."""
-        self._messages.seek(0)
-        self._messages.truncate()
         head = json.dumps({"machine": asdict(machine), "form": form}).encode()
-        try:
-            self._process.send(head, text.encode())
-            answer = self._process.receive(2)
-        except (BrokenPipeError, ConnectionResetError):
-            answer = []
-        except BaseException:
-            # An unread answer would be taken for the answer to the next request.
-            self._process.close()
-            raise
+        answer = self.exchange((head, text.encode()), 2)
         if len(answer) < 2:
-            raise ForeignEmissionError(self._last_words(self._process.close(patience=1.0)), self.messages())
+            raise ForeignEmissionError(self._last_words(self.close(patience=1.0)), self.messages())
         failure, data = answer
         if failure:
             raise ForeignEmissionError(failure.decode(), self.messages())
         return data
-
-    def messages(self) -> str:
-        """LLVM's messages for the last request."""
-        self._messages.seek(0)
-        return self._messages.read().decode(errors="replace")
 
     def _last_words(self, end: str) -> str:
         """The line in which LLVM says why it failed, or how the process ended."""
@@ -102,13 +69,8 @@ class _Child:
         telling = [line.strip() for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error" in line]
         return telling[0] if telling else f"LLVM ended with {end}"
 
-    def close(self) -> None:
-        """End the process."""
-        self._process.close()
-        self._messages.close()
 
-
-_CHILDREN = Children(_Child)
+_CHILDREN = Children(partial(_Emitter, f"{__name__}:serve"))
 
 
 def serve(channel: socket.socket) -> None:

@@ -105,16 +105,50 @@ def size_of_log_plus_one(x: Pair) -> Tensor:
     return where(is_near, 0.5 * log1p(a * (a + 2.0) + b * b), log(hypot(a + 1.0, b)))
 
 
+class _Scale:
+    """A power of 4 by which a number is multiplied, so that sums of its squares neither overflow nor are denormal."""
+
+    def __init__(self, x: Pair) -> None:
+        longer = maximum(abs(x[0]), abs(x[1]))
+        self._is_small, self._is_large = longer < 1.0, longer > 2.0**100
+        self.number = self._chosen(x, 2.0**60, 0.25)
+
+    def _chosen(self, x: Pair, small: float, large: float) -> Pair:
+        """A number times one of two factors."""
+        found = [where(self._is_small, part * small, where(self._is_large, part * large, part)) for part in x]
+        return found[0], found[1]
+
+    def of_root(self, x: Pair) -> Pair:
+        """The root that is meant by the root of the scaled number."""
+        return self._chosen(x, 2.0**-30, 2.0)
+
+    def of_inverse_root(self, x: Pair) -> Pair:
+        """One over the root that is meant by that of the scaled number."""
+        return self._chosen(x, 2.0**30, 0.5)
+
+
 def square_root(x: Pair, is_below: Tensor) -> Pair:
     """The square root whose real part is not negative; `is_below` is the sign bit of the imaginary part."""
+    scale = _Scale(x)
+    return scale.of_root(_square_root(scale.number, is_below))
+
+
+def inverse_square_root(x: Pair, is_below: Tensor) -> Pair:
+    """One over the square root: the conjugate of the root over the size."""
+    scale = _Scale(x)
+    size, (real, imaginary) = hypot(*scale.number), _square_root(scale.number, is_below)
+    return scale.of_inverse_root((real / size, -imaginary / size))
+
+
+def _square_root(x: Pair, is_below: Tensor) -> Pair:
     a, b = x
     size = hypot(a, b)
     root = sqrt(size * 0.5 + abs(a) * 0.5)
     other = where(root > 0.0, abs(b) / (root * 2.0), root)
     real, imaginary = where(a >= 0.0, root, other), where(a >= 0.0, other, root)
     is_infinite = equal(abs(b), math.inf)
-    real = where(is_infinite, math.inf, where(equal(a, -math.inf), b * 0.0, real))
-    imaginary = where(is_infinite, math.inf, where(equal(a, math.inf), b * 0.0, imaginary))
+    real = where(is_infinite, math.inf, where(equal(a, -math.inf), abs(b) * 0.0, real))
+    imaginary = where(is_infinite, math.inf, where(equal(a, math.inf), abs(b) * 0.0, imaginary))
     return real, where(is_below, -imaginary, imaginary)
 
 

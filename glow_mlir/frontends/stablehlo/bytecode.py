@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import resource
 import socket
-import tempfile
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from glow_mlir.errors import ModelError, OutOfMemoryError
-from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, read_parts, write_parts
+from glow_mlir.support.child_process import Children, NoProcessError, read_parts, write_parts
+from glow_mlir.support.logged_process import LoggedProcess
 from glow_mlir.support.optional_packages import imported
 
 SECONDS = 4
@@ -52,47 +53,14 @@ def text_of(data: bytes, file: str) -> str:
         raise ModelError(f"no process can be started that reads bytecode: {error}", file=file) from error
 
 
-class _Child:
+class _ReadingProcess(LoggedProcess):
     """A process that reads bytecode."""
-
-    def __init__(self) -> None:
-        """Raises `NoProcessError`."""
-        self._messages = tempfile.TemporaryFile()
-        self._process = ChildProcess(f"{__name__}:serve", error_output=self._messages)
-
-    @property
-    def lives(self) -> bool:
-        """Whether it accepts requests."""
-        return self._process.lives
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether all that it has sent has been read."""
-        return self._process.is_silent
-
-    def forget(self) -> None:
-        """Leave the process alone."""
-        self._process.forget()
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.close()
-        self._messages.close()
 
     def ask(self, data: bytes, file: str) -> str:
         """Send bytecode and wait for its text."""
-        try:
-            self._process.send(data)
-            answer = self._process.receive(2)
-        except (BrokenPipeError, ConnectionResetError):
-            answer = []
-        except BaseException:
-            # An unread answer would be taken for the answer to the next request.
-            self._process.close()
-            raise
+        answer = self.exchange((data,), 2)
         if len(answer) < 2:
-            end = self._process.close(patience=1.0)
-            reason = f"cannot be read: jaxlib ended with {end}"
+            reason = f"cannot be read: jaxlib ended with {self.close(patience=1.0)}"
             raise ModelError(reason, file=file, hint="check that the download is complete")
         failure, text = answer
         if failure == b"memory":
@@ -103,7 +71,7 @@ class _Child:
         return text.decode()
 
 
-_CHILDREN = Children(_Child)
+_CHILDREN = Children(partial(_ReadingProcess, f"{__name__}:serve"))
 
 
 def serve(channel: socket.socket) -> None:

@@ -55,6 +55,7 @@ FAMILIES = (
     "plumbing",
     "products",
     "quantization",
+    "ragged_products",
     "random_numbers",
     "reductions",
     "scatters",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     ComplexType,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     NameLoc,
     StringAttr,
+    SymbolRefAttr,
     TensorType,
 )
 from xdsl.dialects.func import FuncOp
@@ -47,7 +49,14 @@ class ComplexValue:
     imaginary: SSAValue
 
 
-Value = SSAValue | ComplexValue
+@dataclass(frozen=True)
+class TupleValue:
+    """A tuple of values, which only lives while a program is imported."""
+
+    items: tuple[Value, ...]
+
+
+Value = SSAValue | ComplexValue | TupleValue
 """What a value of StableHLO is in `glow_high`."""
 
 
@@ -64,7 +73,9 @@ def complex_array(real: np.ndarray, imaginary: np.ndarray, dtype: np.dtype) -> n
 
 
 def parts_of(value: Value) -> list[SSAValue]:
-    """The tensor that a value is, or both parts of complex numbers."""
+    """The tensor that a value is, both parts of complex numbers, or those of all items of a tuple."""
+    if isinstance(value, TupleValue):
+        return [part for item in value.items for part in parts_of(item)]
     return [value.real, value.imaginary] if isinstance(value, ComplexValue) else [value]
 
 
@@ -169,6 +180,8 @@ class StablehloNode(NodeBuilder):
         self.formulas = Formulas(self)
         self._parts: Sequence[Value] | None = None
         """The operands that take the place of those of the operation: parts of complex numbers, or repeated ones."""
+        self._computations: Sequence[Block] | None = None
+        """The functions that take the place of the regions of the operation."""
 
     def results_of(self) -> Sequence[Value]:
         """Emit the operators of the operation; raises `UnsupportedError` for one that has no importer."""
@@ -186,7 +199,7 @@ class StablehloNode(NodeBuilder):
             if self.kind in MOVES:
                 return self.by_parts(importer)
             importer = COMPLEX.get(self.kind, importer)
-        return self._checked(_listed(importer(self)))
+        return self._checked(listed(importer(self)))
 
     def by_parts(self, importer: Importer) -> list[Value]:
         """The results of an importer for the parts of complex numbers, one after the other."""
@@ -194,18 +207,30 @@ class StablehloNode(NodeBuilder):
         found: list[Sequence[Value]] = []
         for part in ("real", "imaginary"):
             self._parts = [getattr(value, part) if isinstance(value, ComplexValue) else value for value in operands]
-            found.append(_listed(importer(self)))
+            found.append(listed(importer(self)))
         self._parts = None
         return [self.complex(*pair) for pair in zip(*found, strict=True)]
 
-    def delegated(self, kind: str, operands: Sequence[Value]) -> Value | Sequence[Value]:
-        """What another operation of this name gives for these operands, with the properties of this one."""
-        around = self.kind, self._parts
+    def delegated(
+        self,
+        kind: str,
+        operands: Sequence[Value],
+        properties: Mapping[str, Attribute] | None = None,
+        computations: Sequence[Block] | None = None,
+    ) -> Value | Sequence[Value]:
+        """
+        What another operation of this name gives for these operands.
+
+        It has the properties and regions of this one, unless others are given.
+        """
+        around = self.kind, self._parts, self.properties, self._computations
         self.kind, self._parts = kind, operands
+        self.properties = self.properties if properties is None else properties
+        self._computations = self._computations if computations is None else computations
         try:
             return IMPORTERS[kind](self)
         finally:
-            self.kind, self._parts = around
+            self.kind, self._parts, self.properties, self._computations = around
 
     def _checked(self, found: Sequence[Value]) -> Sequence[Value]:
         """Raise `ModelError` if the results are not of the types that the program says."""
@@ -213,7 +238,7 @@ class StablehloNode(NodeBuilder):
             raise ModelError(f"{self.kind}: has {len(self.op.results)} results, not {len(found)}", node=self.name)
         for result, value in zip(self.op.results, found, strict=True):
             declared = result.type
-            if self.program.is_vectorized or isinstance(value, ComplexValue) or not isinstance(declared, TensorType):
+            if self.program.is_vectorized or not isinstance(value, SSAValue) or not isinstance(declared, TensorType):
                 continue
             sizes, shape = sizes_of(value), declared_shape(cast("Attribute", declared))
             fits = len(sizes) == len(shape) and all(
@@ -237,22 +262,22 @@ class StablehloNode(NodeBuilder):
         return self.program.values[self.op.operands[position]] if self._parts is None else self._parts[position]
 
     def input(self, position: int = 0) -> SSAValue:
-        """An operand; raises `UnsupportedError` for complex numbers."""
-        value = self.value(position)
-        if isinstance(value, ComplexValue):
-            raise self.unsupported("of complex numbers is not supported")
-        return value
+        """An operand; raises `UnsupportedError` for complex numbers and tuples."""
+        return self._plain(self.value(position))
+
+    def _plain(self, value: Value) -> SSAValue:
+        if isinstance(value, SSAValue):
+            return value
+        kind = "complex numbers" if isinstance(value, ComplexValue) else "tuples"
+        raise self.unsupported(f"of {kind} is not supported")
 
     def inputs(self, first: int = 0, last: int | None = None) -> list[SSAValue]:
         """Operands from position `first` on, in front of `last`."""
         return [self.input(position) for position in range(self.count)[first:last]]
 
     def known_values(self, *values: SSAValue) -> list[SSAValue]:
-        """Values of the program in `glow_high`; raises `UnsupportedError` for complex numbers."""
-        found = [self.program.values[value] for value in values]
-        if any(isinstance(value, ComplexValue) for value in found):
-            raise self.unsupported("of complex numbers is not supported")
-        return [value for value in found if isinstance(value, SSAValue)]
+        """Values of the program in `glow_high`; raises `UnsupportedError` for complex numbers and tuples."""
+        return [self._plain(self.program.values[value]) for value in values]
 
     def complex(self, real: Value, imaginary: Value) -> ComplexValue:
         """Complex numbers of two parts."""
@@ -331,7 +356,23 @@ class StablehloNode(NodeBuilder):
 
     def region(self, position: int, arguments: Sequence[Value]) -> list[Value]:
         """Emit the operators of a region into the current block; gives what it returns."""
-        return self.program.run(self.op.regions[position].block, arguments)
+        return self.program.run(self.block(position), arguments)
+
+    def block(self, position: int) -> Block:
+        """The block of a region."""
+        return self.op.regions[position].block if self._computations is None else self._computations[position]
+
+    def called_computations(self) -> list[Block]:
+        """The blocks of the functions that a call hands over; raises `ModelError` for one that is missing."""
+        given = self.op.properties.get("called_computations")
+        names = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+        found: list[Block] = []
+        for name in names:
+            text = name.string_value() if isinstance(name, SymbolRefAttr) else str(name)
+            if text not in self.program.functions:
+                raise ModelError(f"{self.kind}: the program has no function '{text}'", node=self.name)
+            found.append(self.program.functions[text].body.block)
+        return found
 
     def mapped(self, position: int, arguments: Sequence[Value]) -> list[Value]:
         """Emit the operators of a region of scalars for tensors of one shape, element by element, and scalars."""
@@ -369,8 +410,9 @@ def of_floats(value: SSAValue) -> bool:
     return is_float(element_of(value))
 
 
-def _listed(found: Value | Sequence[Value]) -> Sequence[Value]:
-    return [found] if isinstance(found, SSAValue | ComplexValue) else found
+def listed(found: Value | Sequence[Value]) -> Sequence[Value]:
+    """The results of an importer, which may be one value."""
+    return [found] if isinstance(found, SSAValue | ComplexValue | TupleValue) else found
 
 
 def _name_of(op: Operation) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import Shape, has_static_shape, rank_of, shape_of
+from glow_mlir.dialects.shapes import has_static_shape, rank_of, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last, split_image
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.taps import Taps
 
 MIN_WINDOW = 64
 """The minimum number of elements of a window: those of gradients are as large as images."""
@@ -60,24 +60,21 @@ def _exchanged(value: SSAValue) -> SSAValue | None:
 
 def _products(op: ConvOp, window: Window, images: SSAValue, cotangent: SSAValue, emit: Emitter) -> SSAValue:
     """The result [channels, taps…, outputs] of products [channels, elements] by [elements, outputs], tap by tap."""
-    rank, space = rank_of(images), len(window.kernel)
+    rank = rank_of(images)
     _, windows, outputs = split_image(shape_of(op.result), op.layout)
-    pads = (0, *window.pads[:space], 0, 0, *window.pads[space:], 0)
-    padded = emit(PadOp, images, None, pads=pads) if any(pads) else images
     batch, channels = shape_of(images)[0], shape_of(images)[-1]
     depth = batch * prod(window.kernel)
     rows = emit(ReshapeOp, cotangent, shape=(depth, outputs))
+    # The windows take the place of the kernel: each reads an element of the kernel for each step of its own.
+    exchanged = Window(windows, window.dilations, window.pads, window.strides)
+    taps = Taps(exchanged, op.layout, shape_of(images)[1:-1], window.kernel)
     found: list[SSAValue] = []
-    for at in product(*map(range, windows)):
-        starts: Shape = tuple(number * step for number, step in zip(at, window.strides, strict=True))
-        ends = tuple(start + window.extent(axis) for axis, start in enumerate(starts))
-        steps = (1, *window.dilations, 1)
-        part = emit(SliceOp, padded, starts=(0, *starts, 0), ends=(batch, *ends, channels), steps=steps)
+    for part in taps.read(images, emit):
         columns = emit(ReshapeOp, part, shape=(depth, channels))
         found.append(emit(MatMulOp, columns, rows, transpose_left=True))
     shape = (1, channels, outputs)
     joined = (
         found[0] if len(found) == 1 else emit(ConcatOp, [emit(ReshapeOp, item, shape=shape) for item in found], axis=0)
     )
-    taps = emit(ReshapeOp, joined, shape=(*windows, channels, outputs))
-    return emit(TransposeOp, taps, permutation=(rank - 2, *range(rank - 2), rank - 1))
+    result = emit(ReshapeOp, joined, shape=(*windows, channels, outputs))
+    return emit(TransposeOp, result, permutation=(rank - 2, *range(rank - 2), rank - 1))

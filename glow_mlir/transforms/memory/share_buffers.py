@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import cast
+from typing import TypeGuard, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Access, Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_of, regions_overlap
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, WeightOp, byte_size, root_of
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, FuncOp, ViewOp, WeightOp, byte_size, root_of
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -31,6 +33,8 @@ class ShareBuffersPass(ModulePass):
 
     Both allocations have the same size, so that peak memory never grows: two lifetimes that met at the instruction
     become one. A result that only leads from the old value of state to the new one is written over the state itself.
+    An operand that dies where an operator would copy it to an output, which is written for the first time, lies in that
+    output from its beginning on.
     """
 
     name = "share-buffers"
@@ -56,6 +60,11 @@ class Sharing:
                     for output, value in enumerate(op.operands):
                         if self._begins_at(op, root_of(value)):
                             share(op, output)
+        for op in list(own_operations(self.block)):
+            if copies_operand(op) and isinstance(self.block.parent_op(), FuncOp):
+                for output, value in enumerate(op.operands):
+                    if isinstance(value.owner, WeightOp) and self.accesses.to(value)[0].op is op:
+                        self._share_output(op, output)
 
     def _is_own(self, root: SSAValue) -> bool:
         """Whether a buffer is an allocation of the block, without accesses outside."""
@@ -99,6 +108,22 @@ class Sharing:
                     statistics.count("buffers shared")
                     return
 
+    def _share_output(self, op: Instruction, output: int) -> None:
+        """Let an operand that dies lie in the storage that is written here for the first time, and is not read."""
+        target = op.operands[output]
+        if not self.accesses.to(target)[0].writes or self.accesses.to(target)[0].reads:
+            return
+        for input_, dies in enumerate(op.operands):
+            fits = dies is root_of(dies) and dies.type == target.type and self._ends_at(op, dies)
+            if fits and can_take(op, output, input_) and _agree(op, (output, input_)):
+                hoist_declaration(self.block, self.accesses, target, self.accesses.to(dies)[0].op)
+                dies.replace_all_uses_with(target)
+                self.accesses.move(dies, target)
+                join_lives(self.block, self.accesses, target, dies)
+                erase_with_views(dies)
+                statistics.count("buffers shared")
+                return
+
     def _is_overwritten(self, state: SSAValue, first: Instruction, uses: Sequence[Access]) -> bool:
         """Whether, after `first`, the last user of an allocation is the next one of a state, and overwrites it."""
         last, begin = uses[-1].op, self.accesses.positions[first]
@@ -128,6 +153,11 @@ class Sharing:
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
         statistics.count("buffers shared")
+
+
+def copies_operand(op: Operation) -> TypeGuard[Instruction]:
+    """Whether an instruction changes some elements of an operand, and copies the others unless it works in place."""
+    return isinstance(op, DerivedInstruction) and bool(op.OPERATOR.INPLACE) and not issubclass(op.OPERATOR, Elementwise)
 
 
 def are_as_large(one: SSAValue, other: SSAValue) -> bool:

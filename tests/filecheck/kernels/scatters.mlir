@@ -9,8 +9,8 @@
 // CHECK:         scf.for %{{.*}} = %c0 to %c5 step %c1 : i64 {
 // CHECK:           %[[FITS:.*]] = llvm.icmp "ult"
 // CHECK-NEXT:      scf.if %[[FITS]] {
-// CHECK-NEXT:        scf.for %{{.*}} = %c0 to %c16{{.*}} step %c1 : i64 {
-// CHECK:               llvm.fadd {{.*}} : f32
+// CHECK-NEXT:        scf.for %{{.*}} = %c0 to %c16{{.*}} step %c8{{.*}} : i64 {
+// CHECK:               llvm.fadd {{.*}} : vector<8xf32>
 // CHECK:           } else {
 // CHECK-NEXT:        llvm.store %c1_i32, %{{.*}}
 

@@ -182,3 +182,47 @@ glow_low.func @reads_the_old_value(@i, @u, @memory) {
   glow_low.dealloc @out %a
   glow_low.dealloc @out %b
 }
+
+// -----
+
+// An operand that dies where a scatter writes an output for the first time lies in the output; not where the output is
+// written earlier, or where the operand is used later. What copies nothing writes where it did.
+
+// CHECK-LABEL: glow_low.func @in_output(
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.splat @out %y
+// CHECK-NEXT:    glow_low.scatter_nd @out %y, @in %y, @in %i, @in %u
+// CHECK-NEXT:  }
+glow_low.func @in_output(@in %i: memref<2x1xi64>, @in %u: memref<2xf32>, @out %y: memref<4xf32>) {
+  %a = glow_low.alloc : memref<4xf32>
+  glow_low.splat @out %a {value = 0.0}
+  glow_low.scatter_nd @out %y, @in %a, @in %i, @in %u {reduction = "add"}
+  glow_low.dealloc @out %a
+}
+
+// CHECK-LABEL: glow_low.func @not_in_output(
+// CHECK:         %a = glow_low.alloc
+// CHECK:         glow_low.scatter_nd @out %y, @in %a
+// CHECK-NEXT:    glow_low.relu @out %z, @in %a
+glow_low.func @not_in_output(@in %x: memref<4xf32>, @in %i: memref<2x1xi64>, @in %u: memref<2xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
+  %a = glow_low.alloc : memref<4xf32>
+  glow_low.softmax @out %a, @in %x
+  glow_low.scatter_nd @out %y, @in %a, @in %i, @in %u {reduction = "add"}
+  glow_low.relu @out %z, @in %a
+  glow_low.dealloc @out %a
+}
+
+// CHECK-LABEL: glow_low.func @written_before(
+// CHECK:         %a = glow_low.alloc
+// CHECK:         glow_low.scatter_nd @out %y, @in %a
+glow_low.func @written_before(@in %x: memref<4xf32>, @in %i: memref<2x1xi64>, @in %u: memref<2xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
+  %a = glow_low.alloc : memref<4xf32>
+  %b = glow_low.alloc : memref<4xf32>
+  glow_low.softmax @out %y, @in %x
+  glow_low.softmax @out %a, @in %x
+  glow_low.softmax @out %b, @in %y
+  glow_low.scatter_nd @out %y, @in %a, @in %i, @in %u {reduction = "add"}
+  glow_low.softmax @out %z, @in %b
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+}

@@ -23,7 +23,13 @@ def complex_type(shape: tuple[int, ...]) -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}complex<f64>>"
 
 
-def checked(name: str, operands: list[np.ndarray], expected: np.ndarray, properties: str = "") -> None:
+def checked(
+    name: str,
+    operands: list[np.ndarray],
+    expected: np.ndarray,
+    properties: str = "",
+    absolute: float | None = None,
+) -> None:
     """Compare one operation on complex numbers, whose parts are operands and results of the program."""
     parts = [part for array in operands for part in (array.real.copy(), array.imag.copy())]
     lines = [
@@ -38,7 +44,7 @@ def checked(name: str, operands: list[np.ndarray], expected: np.ndarray, propert
     for kind in ("real", "imag") if is_complex else ("",):
         wanted = getattr(expected, kind).copy() if kind else expected
         last = f'\n%r = "stablehlo.{kind}"(%y) : ({result}) -> {type_of(wanted)}' if kind else ""
-        check("\n".join([*lines, end]) + last, parts, [wanted], 1e-12)
+        check("\n".join([*lines, end]) + last, parts, [wanted], 1e-12, absolute)
 
 
 ONE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -83,6 +89,29 @@ def test_quotients_of_large_and_small_numbers_do_not_overflow() -> None:
         np.array([[1e200 - 1e190j, 1e-300 + 1e-300j, 2j]]),
     )
     checked("stablehlo.divide", [left, right], np.array([[1 + 1j, 0.5 - 0.5j, -1.5j]]) * np.array([[1 + 1e-10j, 1, 1]]))
+
+
+@pytest.mark.parametrize("name", ["sqrt", "rsqrt"])
+def test_roots_of_the_smallest_and_largest_numbers(name: str) -> None:
+    value = np.array([[5e-324 + 0j, -5e-324 + 5e-324j, 5e-324j, 1e-310 - 3e-320j, 1.7e308 + 1.7e308j, -1.7e308 + 1j]])
+    scale = np.where(np.arange(value.size) < 4, 2.0**300, 0.25)
+    root = np.sqrt(value * scale * scale) / scale
+    expected = root if name == "sqrt" else np.conj(root) / np.abs(root) / np.abs(root)
+    checked(f"stablehlo.{name}", [value], expected, absolute=0.0)
+
+
+def test_roots_of_infinities_keep_the_sign_of_zero() -> None:
+    parts = [np.array([np.inf, np.inf, -np.inf, -np.inf]), np.array([-0.0, -3.0, 0.0, -3.0])]
+    kind = complex_type((4,))
+    body = f"""%c = stablehlo.complex %0, %1 : {kind}
+%s = stablehlo.sqrt %c : {kind}
+%x = stablehlo.real %s : ({kind}) -> tensor<4xf64>
+%y = stablehlo.imag %s : ({kind}) -> tensor<4xf64>
+%one = stablehlo.constant dense<1.0> : tensor<4xf64>
+%p = stablehlo.divide %one, %x : tensor<4xf64>
+%q = stablehlo.divide %one, %y : tensor<4xf64>
+%r = stablehlo.concatenate %p, %q, dim = 0 : (tensor<4xf64>, tensor<4xf64>) -> tensor<8xf64>"""
+    check(body, parts, [np.array([0.0, 0.0, np.inf, np.inf, -np.inf, -np.inf, 0.0, -0.0])])
 
 
 @pytest.mark.parametrize("direction", ["EQ", "NE"])

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from glow_mlir.codegen.access import load, load_raw, read_index, store
+from glow_mlir.codegen.access import lanes_for, load, load_raw, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.elements.folds import combined
@@ -103,8 +103,28 @@ def update_element(call: KernelCall[ops.Scatter], into: Index, out_of: Index) ->
         store(b, result, into, combined(reduction, result.element).combine(b, before, update))
 
 
-def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update: Callable[[], None]) -> None:
-    """Emit an update if all indices are in range; otherwise the instruction fails."""
+def combine_slice(call: KernelCall[ops.Scatter], sizes: Extents, into: Box, out_of: Box) -> None:
+    """Combine a slice of the result with a slice of the updates, in vectors where both have neighbours in a row."""
+    b, result, updates = call.b, call.result, call.one("updates")
+    fold = combined(text(call.op.reduction), result.element)
+    extents, (targets, sources) = collapse(sizes or (1,), [into.strides or (1,), out_of.strides or (1,)])
+    lanes = lanes_for(b.target, result.element, (sources[-1],)) if targets[-1] == 1 else 1
+    if isinstance(extents[-1], int):
+        lanes = min(lanes, 1 << (extents[-1].bit_length() - 1))
+
+    def run(outer: list[Index], i: Index, width: int) -> None:
+        position = into.offset + linear([*outer, i], targets)
+        before = load(b, result, position, 1, width)
+        update = load(b, updates, out_of.offset + linear([*outer, i], sources), sources[-1], width)
+        store(b, result, position, fold.combine(b, before, update))
+
+    vector_nest(b, extents, lanes, run)
+
+
+def if_inside(
+    call: KernelCall[ops.Scatter], indices: Sequence[Value], sizes: Extents, update: Callable[[], None]
+) -> None:
+    """Emit an update if all indices are in range; otherwise the instruction fails, if it can."""
     b = call.b
     fits, *rest = (b.compare("ult", index, as_i64(b, size)) for index, size in zip(indices, sizes, strict=True))
     for check in rest:
@@ -118,6 +138,10 @@ def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update
         call.fail()
         return ()
 
+    if not text(call.op.failure):
+        with b.when(fits):
+            update()
+        return
     b.either(fits, updated, failed)
 
 
@@ -190,7 +214,7 @@ class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
                 if overwrites:
                     copy_box(b, inner, into, out_of)
                 else:
-                    nest(b, inner, lambda p: update_element(call, into.offset_of(p), out_of.offset_of(p)))
+                    combine_slice(call, inner, into, out_of)
 
             first = row[0] if row else 0
             if_inside(call, row, sizes[:depth], lambda: slices.updated(first, replace))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.shapes import rank_of, sizes_of
-from glow_mlir.dialects.stablehlo.chlo import BROADCASTS
-from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
+from glow_mlir.dialects.stablehlo.rules import BROADCASTS
+from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, parts_of, stablehlo_operator
 
 OF_CHLO = frozenset({"next_after", "polygamma", "zeta"})
 """The operations on operands of one shape that are part of CHLO."""
@@ -25,7 +25,7 @@ def broadcast(node: StablehloNode) -> Value | Sequence[Value]:
 
 
 def _rank(value: Value) -> int:
-    return rank_of(value.real if isinstance(value, ComplexValue) else value)
+    return rank_of(parts_of(value)[0])
 
 
 def _aligned(node: StablehloNode, value: Value, rank: int) -> Value:

@@ -59,7 +59,7 @@ def pair_of(node: StablehloNode, position: int) -> Pair:
     """An operand for formulas; a real one has imaginary parts of 0."""
     value = node.value(position)
     if not isinstance(value, ComplexValue):
-        real = node.formulas.of(value)
+        real = node.formulas.of(node.input(position))
         return real, real * 0.0
     return node.formulas.of(value.real), node.formulas.of(value.imaginary)
 
@@ -124,22 +124,18 @@ def power(node: StablehloNode) -> Value:
     return of_pair(node, formulas.power(pair_of(node, 0), pair_of(node, 1), _angle(node)))
 
 
-def _root(node: StablehloNode) -> Pair:
-    value = pair_of(node, 0)
-    return formulas.square_root(value, sign_bit(node.formulas, node.formulas.value(value[1])))
-
-
 @stablehlo_operator("sqrt", of_complex=True)
 def sqrt(node: StablehloNode) -> Value:
     """The square root."""
-    return of_pair(node, _root(node))
+    value = pair_of(node, 0)
+    return of_pair(node, formulas.square_root(value, sign_bit(node.formulas, node.formulas.value(value[1]))))
 
 
 @stablehlo_operator("rsqrt", of_complex=True)
 def rsqrt(node: StablehloNode) -> Value:
-    """One over the square root: the conjugate of the root over the size."""
-    size, (real, imaginary) = formulas.hypot(*pair_of(node, 0)), _root(node)
-    return of_pair(node, (real / size, -imaginary / size))
+    """One over the square root."""
+    value = pair_of(node, 0)
+    return of_pair(node, formulas.inverse_square_root(value, sign_bit(node.formulas, node.formulas.value(value[1]))))
 
 
 @stablehlo_operator("logistic", of_complex=True)

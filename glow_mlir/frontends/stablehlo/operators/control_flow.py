@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Block, Region, SSAValue
@@ -17,6 +17,7 @@ from glow_mlir.frontends.stablehlo.node import (
     MAX_INLINED,
     ComplexValue,
     StablehloNode,
+    TupleValue,
     Value,
     parts_of,
     stablehlo_operator,
@@ -64,14 +65,21 @@ def optimization_barrier(node: StablehloNode) -> Sequence[Value]:
 
 
 def leaves(values: Sequence[Value]) -> list[SSAValue]:
-    """Values with the parts of complex numbers one after the other."""
+    """Values with the parts of complex numbers and of tuples one after the other."""
     return [part for value in values for part in parts_of(value)]
 
 
 def rebuilt(like: Sequence[Value], parts: Sequence[SSAValue]) -> list[Value]:
-    """Values that are complex where those of `like` are, from their parts."""
+    """Values that are complex, or tuples, where those of `like` are, from their parts."""
     rest = iter(parts)
-    return [ComplexValue(next(rest), next(rest)) if isinstance(value, ComplexValue) else next(rest) for value in like]
+    return [_rebuilt(value, rest) for value in like]
+
+
+def _rebuilt(like: Value, rest: Iterator[SSAValue]) -> Value:
+    """The value of the next parts."""
+    if isinstance(like, TupleValue):
+        return TupleValue(tuple(_rebuilt(item, rest) for item in like.items))
+    return ComplexValue(next(rest), next(rest)) if isinstance(like, ComplexValue) else next(rest)
 
 
 @stablehlo_operator("if")

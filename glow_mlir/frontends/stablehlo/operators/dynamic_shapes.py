@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
@@ -140,8 +140,26 @@ def _part(
 def dynamic_conv(node: StablehloNode) -> Value | Sequence[Value]:
     """A convolution whose padding is an operand."""
     widths = node.required_integers(node.input(2), "padding")
-    node.properties = {**node.properties, "padding": DenseArrayBase.from_list(i64, list(widths))}
-    return node.delegated("stablehlo.convolution", [node.value(0), node.value(1)])
+    properties = {**node.properties, "padding": DenseArrayBase.from_list(i64, list(widths))}
+    return node.delegated("stablehlo.convolution", [node.value(0), node.value(1)], properties)
+
+
+def dynamic_reduce_window(node: StablehloNode) -> Value | Sequence[Value]:
+    """Folds of windows whose sizes, strides, dilations and padding are the last five operands, by a function."""
+    count = node.count - len(_OF_WINDOWS)
+    widths = zip(_OF_WINDOWS, node.inputs(count), strict=True)
+    numbers = {name: node.required_integers(value, "windows") for name, value in widths}
+    padding = numbers.pop("padding")
+    properties: dict[str, Attribute] = {
+        name: DenseArrayBase.from_list(i64, list(values)) for name, values in numbers.items()
+    }
+    properties["padding"] = DenseIntOrFPElementsAttr.from_list(TensorType(i64, (len(padding) // 2, 2)), padding)
+    operands = [node.value(position) for position in range(count)]
+    return node.delegated("stablehlo.reduce_window", operands, properties, node.called_computations())
+
+
+_OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
+"""The properties of `reduce_window` that are operands of the call for windows of sizes that are computed."""
 
 
 def checked(node: StablehloNode) -> Sequence[Value]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.errors import UnsupportedError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.stablehlo.free_dimensions import CHECK
-from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
-from glow_mlir.frontends.stablehlo.operators.dynamic_shapes import checked
+from glow_mlir.frontends.stablehlo.node import Importer, StablehloNode, TupleValue, Value, listed, stablehlo_operator
+from glow_mlir.frontends.stablehlo.operators.dynamic_shapes import checked, dynamic_reduce_window
 from glow_mlir.frontends.stablehlo.operators.linear_algebra import ROUTINES, described
+from glow_mlir.frontends.stablehlo.operators.sorts import approximate_top_k, dynamic_top_k
 
 ANNOTATIONS = frozenset(
     {
@@ -34,16 +35,26 @@ def sharding_constraint(node: StablehloNode) -> Value:
     return node.value(0)
 
 
+CALLED: Mapping[str, Importer] = {
+    **ROUTINES,
+    "ApproxTopK": approximate_top_k,
+    "stablehlo.dynamic_approx_top_k": approximate_top_k,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
+    "stablehlo.dynamic_top_k": dynamic_top_k,
+}
+"""Target of a call → its importer."""
+
+
 @stablehlo_operator("custom_call")
 def custom_call(node: StablehloNode) -> Sequence[Value]:
-    """A call of code that is no part of the program: annotations and some routines of LAPACK."""
+    """A call of code that is no part of the program: annotations, some routines of LAPACK, and what JAX calls."""
     target = node.text("call_target_name")
     if target in ANNOTATIONS:
         return [node.value(position) for position in range(len(node.op.results))]
     if target == CHECK:
         return checked(node)
-    if target in ROUTINES:
-        return ROUTINES[target](node)
+    if target in CALLED:
+        return listed(CALLED[target](node))
     what = described(target)
     if what is not None:
         hint = "compute it outside of the function, for example with numpy"
@@ -70,6 +81,21 @@ def between_devices(node: StablehloNode) -> Sequence[Value]:
 def device(node: StablehloNode) -> Value:
     """0, the number of the only device."""
     return node.constant(np.zeros((), numpy_dtype(node.element())))
+
+
+@stablehlo_operator("tuple")
+def tuple_(node: StablehloNode) -> Value:
+    """Several values as one, which the import takes apart."""
+    return TupleValue(tuple(node.value(position) for position in range(node.count)))
+
+
+@stablehlo_operator("get_tuple_element")
+def get_tuple_element(node: StablehloNode) -> Value:
+    """A value of a tuple."""
+    found, index = node.value(0), node.integer("index")
+    if not isinstance(found, TupleValue) or not 0 <= index < len(found.items):
+        raise ModelError(f"{node.kind}: the operand is no tuple with an item {index}", node=node.name)
+    return found.items[index]
 
 
 @stablehlo_operator("after_all", "create_token")

@@ -61,7 +61,7 @@ def _by_operator(node: StablehloNode, values: Sequence[Value], axes: Sequence[in
     if len(values) != 1:
         return None
     parts = leaves(values)
-    kind = fold_of(node.op.regions[0].block, element_of(parts[0]))
+    kind = fold_of(node.block(0), element_of(parts[0]))
     if not kind or (len(parts) > 1 and kind != "add"):
         return None
     folded = rebuilt(values, [folded_by(node, part, kind, axes) for part in parts])
@@ -74,7 +74,7 @@ def _position(node: StablehloNode, values: Sequence[Value], axes: Sequence[int])
     """The first extreme along an axis and its position, as JAX writes it: a NaN is the extreme."""
     if len(values) != 2 or len(axes) != 1 or not counts(node.op.operands[1], axes[0]):
         return None
-    found, value = computation(node.op.regions[0].block), values[0]
+    found, value = computation(node.block(0)), values[0]
     direction = next((word for word in ("GT", "LT") if found is not None and found.results == _extreme(word)), "")
     direction = direction or next((w for w in ("GT", "LT") if found and found.results == _extreme(w, " FLOAT")), "")
     if not direction or not isinstance(value, SSAValue) or not _starts_from_nothing(node, value, direction):

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import i8, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.generic_form import OUT_OF_RANGE
 from glow_mlir.dialects.glow_high.dynamic_slices import DynamicSliceOp, DynamicUpdateSliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
@@ -18,8 +18,6 @@ from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.stablehlo.attributes import RecordAttr
 from glow_mlir.frontends.builder.loops import Body
-from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.stablehlo.folds import neutral_number
 from glow_mlir.frontends.stablehlo.indexing import Indexing, batch_of, batching_of, clamped
 from glow_mlir.frontends.stablehlo.node import ComplexValue, StablehloNode, Value, stablehlo_operator
 from glow_mlir.frontends.stablehlo.operators.control_flow import leaves, rebuilt
@@ -88,7 +86,7 @@ def _target(node: StablehloNode, value: SSAValue, indices: SSAValue, update: SSA
 
 def forms_of(node: StablehloNode, values: Sequence[Value], region: int = 0) -> list[str] | None:
     """What the region does to each value by itself, in the words of reductions; `None` for anything else."""
-    found = computation(node.op.regions[region].block)
+    found = computation(node.block(region))
     if found is None:
         return None
     forms: list[str] = []
@@ -144,7 +142,7 @@ class Target:
         """
         The index of each row of updates in the merged axes, and whether it is inside; `None` if all are.
 
-        The index of a row outside is 0 if `masked`, else the one behind the last.
+        The index of a row outside is one inside if `masked`, else the one behind the last.
         """
         node, indexing = self.node, self.indexing
         fits = None if self.are_inside else indexing.fits(node, self.starts)
@@ -174,25 +172,12 @@ class Target:
         if is_bool(element) and form != SET:
             value, update = (node.cast(item, i8) for item in (value, update))
         into = self.flat(value)
-        positions, fits = self.rows(masked=form != SET)
+        positions, fits = self.rows(masked=False)
         update = node.reshaped(update, (*shape_of(positions), *self.rest))
-        if fits is not None and form != SET:
-            mask = node.reshaped(fits, (*shape_of(fits), *[1] * len(self.rest)))
-            update = node.emit(WhereOp, mask, update, self._neutral(form, element_of(update)))
-        if fits is not None and form == SET:
-            # What is outside goes to a row behind the last, which is cut off.
-            spare = node.splat(0, element_of(into), (1, *self.rest))
-            into = node.emit(ConcatOp, [into, spare], axis=0)
         rows = node.reshaped(positions, (*shape_of(positions), 1))
-        found = node.emit(ScatterNDOp, into, rows, update, reduction=form)
-        if fits is not None and form == SET:
-            found = cut(node, found, {0: (0, shape_of(into)[0] - 1)})
+        failure = OUT_OF_RANGE if fits is None else ""  # What is outside is left out.
+        found = node.emit(ScatterNDOp, into, rows, update, reduction=form, failure=failure)
         return node.cast(node.reshaped(found, self.indexing.shape), element)
-
-    def _neutral(self, form: str, element: Attribute) -> SSAValue:
-        """The scalar that leaves every number as it is under a reduction; that of sums of floats is -0."""
-        number = -0.0 if form == "add" and is_float(element) else neutral_number(form, element)
-        return self.node.splat(number, element)
 
     # ---- One slice
 

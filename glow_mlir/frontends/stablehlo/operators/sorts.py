@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import i8, i64
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i8, i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, is_float
@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, NotOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
 from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.reductions import TopKOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import declared_shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.stablehlo.node import StablehloNode, Value, stablehlo_operator
@@ -45,7 +45,7 @@ def sort(node: StablehloNode) -> Sequence[Value]:
     )
     if shape[axis] < 2 or 0 in shape:
         return values
-    keys = keys_of(node.op.regions[0].block)
+    keys = keys_of(node.block(0))
     if keys is None:
         return sorted_by_network(node, values, axis)
     tensors = _key_tensors(node, values, keys)
@@ -78,10 +78,13 @@ def _key_tensors(node: StablehloNode, values: Sequence[Value], keys: Sequence[Ke
     return found
 
 
-def _ordered(node: StablehloNode, value: SSAValue, axis: int, descending: bool) -> tuple[SSAValue, SSAValue]:
-    """The elements of an axis in order, and where they were."""
+def _ordered(
+    node: StablehloNode, value: SSAValue, axis: int, descending: bool, count: int | None = None
+) -> tuple[SSAValue, SSAValue]:
+    """The first `count` elements of an axis in order, or all of them, and where they were."""
     value = node.cast(value, i8) if is_bool(element_of(value)) else value
-    values, positions = node.emit_all(TopKOp, value, k=shape_of(value)[axis], axis=axis, largest=descending)
+    taken = shape_of(value)[axis] if count is None else count
+    values, positions = node.emit_all(TopKOp, value, k=taken, axis=axis, largest=descending)
     return values, positions
 
 
@@ -95,7 +98,17 @@ def _taken(node: StablehloNode, value: SSAValue, order: SSAValue, axis: int) -> 
 @stablehlo_operator("chlo.top_k")
 def top_k(node: StablehloNode) -> Sequence[SSAValue]:
     """The largest elements of the last axis in their total order, and where they are."""
-    value, count = node.input(), node.integer("k")
+    return _largest(node, node.integer("k"))
+
+
+def dynamic_top_k(node: StablehloNode) -> Sequence[SSAValue]:
+    """The largest elements of the last axis, whose number is an operand."""
+    (count,) = node.required_integers(node.input(1), "number")
+    return _largest(node, count)
+
+
+def _largest(node: StablehloNode, count: int) -> Sequence[SSAValue]:
+    value = node.input()
     shape, axis = shape_of(value), rank_of(value) - 1
     if 0 in (*shape, count):
         taken = (*shape[:-1], count)
@@ -107,6 +120,34 @@ def top_k(node: StablehloNode) -> Sequence[SSAValue]:
     if is_real:
         found = node.emit(BitCastOp, flipped_bits(node, found), to=element_of(value))
     return [node.cast(found, element_of(value)), node.cast(positions, node.element(1))]
+
+
+def approximate_top_k(node: StablehloNode) -> Sequence[Value]:
+    """
+    The first elements of an axis by a comparator, and what a second operand has for each: all of them, in order.
+
+    XLA may leave some out, as its recall says. Where it may give more elements than those asked for, which it has not
+    put in order, these are the first ones as well.
+    """
+    settings = node.op.attributes.get("mhlo.backend_config", node.op.properties.get("backend_config"))
+    dimension = settings.data.get("reduction_dim") if isinstance(settings, DictionaryAttr) else None
+    keys = [key for block in node.called_computations() for key in keys_of(block) or ()]
+    if not isinstance(dimension, IntegerAttr) or len(keys) != 1 or not keys[0].is_element:
+        raise node.unsupported("by a comparator of more than the elements, or without a dimension, is not supported")
+    values, tags = node.input(0), node.input(1)
+    axis = dimension.value.data % rank_of(values)
+    count = _count_of_selected(node, axis)
+    ordered, order = _ordered(node, values, axis, keys[0].descending, count)
+    return [node.cast(ordered, element_of(values)), _taken(node, tags, order, axis)]
+
+
+def _count_of_selected(node: StablehloNode, axis: int) -> int:
+    """The number of elements that a selection gives along an axis: what the program says, or else its fifth operand."""
+    declared = declared_shape(node.declared())[axis]
+    if declared >= 0 or node.count < 5:
+        return node.static_shape(like=sizes_of(node.input()))[axis]
+    (count,) = node.required_integers(node.input(4), "number")
+    return count
 
 
 # ---- Comparators that compare no keys

@@ -91,7 +91,7 @@ def reduce_window(node: StablehloNode) -> Sequence[Value]:
     starts = rebuilt(initial, [expanded(node, leaf, shape) for leaf in leaves(initial)])
     if 0 in shape:
         return starts
-    kind = fold_of(node.op.regions[0].block, element_of(leaves(values)[0])) if count == 1 else ""
+    kind = fold_of(node.block(0), element_of(leaves(values)[0])) if count == 1 else ""
     if kind and (isinstance(values[0], SSAValue) or kind == "add"):
         folded = rebuilt(values, [_by_operator(node, part, kind) for part in leaves(values)])
         is_neutral = all(starts_neutral(node, start, kind) for start in leaves(initial))
