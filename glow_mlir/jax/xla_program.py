@@ -12,7 +12,7 @@ import math
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -109,7 +109,7 @@ class XlaProgram:
     def _called_on_leaves(self, positional: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """The results; raises `TypeError` for other trees than that of the program, and for what XLA would copy."""
         lowered = self._lowered
-        leaves, tree = jax.tree.flatten((positional, named))
+        leaves, tree = cast("tuple[list[Any], Any]", jax.tree.flatten((positional, named)))
         if tree != lowered.arguments or (np.ndarray in set(map(type, leaves)) and any(map(_is_copied, leaves))):
             raise TypeError
         results = self._compiled(*leaves)
