@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_importable, is_ir, is_opened
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.file_kinds import BEGINNING, PROGRAMS, TFLITE, is_stablehlo, is_tflite
+from glow_mlir.support.file_kinds import BEGINNING, EXPORTED, PROGRAMS, TFLITE, is_stablehlo, is_tflite
+from glow_mlir.support.optional_packages import imported
 from glow_mlir.support.symbols import GivenDimension
 
 if TYPE_CHECKING:
@@ -44,7 +46,9 @@ def accepted_model(model: Any) -> Any:
 
 
 def own_model(source: Path | bytes) -> Any:
-    """The model of a file, or of its content, of TensorFlow Lite or of StableHLO; `None` for any other."""
+    """The model of a file, or of its content, of TensorFlow Lite, StableHLO or PyTorch; `None` for any other."""
+    if isinstance(source, Path) and source.suffix == EXPORTED and source.is_file():
+        return _exported_program(source)
     if isinstance(source, bytes):
         kind = TFLITE if is_tflite(source) else STABLEHLO if is_stablehlo(source) else ""
     else:
@@ -58,6 +62,12 @@ def own_model(source: Path | bytes) -> Any:
 
         return StablehloModel(source)
     return None
+
+
+def _exported_program(path: Path) -> Any:
+    """The model of a file of `torch.export.save`, which PyTorch reads; raises `OptionError` if it is not installed."""
+    imported("torch", "torch", f"{path} is read by PyTorch")
+    return import_module("glow_mlir.torch.program_file").model_of_file(path)
 
 
 def _holds_stablehlo(path: Path) -> bool:

@@ -14,6 +14,9 @@ GENAI = "genai_config.json"
 TFLITE = ".tflite"
 """The suffix of files of TensorFlow Lite."""
 
+EXPORTED = ".pt2"
+"""The suffix of files of `torch.export.save`."""
+
 PROGRAMS = (".mlir", ".mlirbc", ".stablehlo", ".jax_export")
 """The suffixes of files that may hold a program of StableHLO."""
 
@@ -57,7 +60,7 @@ _LINKED = "objects are linked into C programs (docs/bundles.md); glow_mlir.load_
 _EXPORT = "it has to be exported to ONNX first"
 _SOURCE = "export the model that it was made of to ONNX, as by torch.onnx.export"
 _KERAS = "keras.models.load_model(FILE).export('model.onnx', format='onnx') writes ONNX"
-_PROGRAM = "torch.onnx.export(torch.export.load(FILE), f='model.onnx') writes ONNX"
+_PROGRAM = f"a file of this kind is called {EXPORTED}; glow_mlir.from_torch takes what torch.export.load gives"
 _PAGE = "the download gave a page: take the link of the file itself"
 
 ONNX = Kind(b"\x08", "an ONNX model", "glow-run FILE takes it as it is, glow-import FILE makes a .mlir file of it")

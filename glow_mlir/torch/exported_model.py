@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,7 +42,7 @@ OUTPUT = "output"
 
 
 def session_of(
-    module: torch.nn.Module | ExportedProgram,
+    module: torch.nn.Module | ExportedProgram | str | Path,
     example: Sequence[Any] | Any = (),
     *,
     keywords: Mapping[str, Any] | None = None,
@@ -58,7 +59,7 @@ def session_of(
 
 
 def model_of(
-    module: torch.nn.Module | ExportedProgram,
+    module: torch.nn.Module | ExportedProgram | str | Path,
     example: Sequence[Any] | Any = (),
     *,
     keywords: Mapping[str, Any] | None = None,
@@ -67,6 +68,10 @@ def model_of(
     """
     A PyTorch module as a model: implements `glow_mlir.torch.exported`.
     """
+    if isinstance(module, str | Path):
+        from glow_mlir.torch.program_file import model_of_file
+
+        return model_of_file(Path(module))
     program = _program(module, example, keywords, dynamic_shapes)
     if isinstance(module, ExportedProgram):  # It belongs to the caller.
         program = copy(module)

@@ -29,7 +29,7 @@ def from_torch(
     **options: Any,
 ) -> InferenceSession:
     """
-    The session of a module of PyTorch, as it is in its present mode, or of an `ExportedProgram`.
+    The session of a module of PyTorch, as it is in its present mode, of an `ExportedProgram`, or of its file (`.pt2`).
 
     ```python
     session = glow_mlir.from_torch(model.eval(), (images,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
