@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from torch import fx
+from torch._C import _autograd as autograd
+from torch.autograd.profiler import record_function
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, loader_of
@@ -32,6 +34,9 @@ from glow_mlir.torch.segments import SegmentedCall
 from glow_mlir.torch.tensors import listed
 from glow_mlir.torch.unsupported_nodes import unsupported_nodes
 from glow_mlir.torch.weights import InstancedCall, Weights
+
+is_profiled: Callable[[], bool] = getattr(autograd, "_profiler_enabled")
+"""Whether PyTorch's profiler records spans."""
 
 
 def compiled_call(
@@ -90,6 +95,7 @@ class CompiledGraph:
         operators = [node for node in module.graph.nodes if node.op == "call_function"]
         first = next(filter(None, (str(source_location(node)) for node in operators)), "")
         self.report: GraphReport = new_graph(phase, len(operators), first)
+        self._span = f"glow: graph {self.report.number}, {phase}"
         self._net = SafetyNet(self.report, raises=options.fallback == "error")
 
     def boxed(self) -> Call:
@@ -103,6 +109,9 @@ class CompiledGraph:
             given = list(inputs)
             inputs.clear()
             self.report.calls += 1
+            if is_profiled():
+                with record_function(self._span):
+                    return (self._call or self._ready(given))(given)
             return (self._call or self._ready(given))(given)
 
         call._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
@@ -154,7 +163,7 @@ class CompiledGraph:
     def _segmented(self, parted: Mapping[str, str]) -> Call:
         """Split the graph into segments; PyTorch computes those of the nodes `parted`."""
         self._tell_eager(parted)
-        return SegmentedCall(self._graph, self._nodes, parted, self._segment)
+        return SegmentedCall(self._graph, self._nodes, parted, self._segment, self._body)
 
     def _segment(self, part: TracedGraph) -> Call:
         """Compile one segment; PyTorch computes it if that fails."""
@@ -163,8 +172,20 @@ class CompiledGraph:
         return self._net.made(
             described,
             lambda: compiled_call(part, self._options.session),
-            lambda: SegmentedCall(part, self._nodes, {node.name: "" for node in part.nodes}, self._segment),
+            lambda: SegmentedCall(part, self._nodes, {node.name: "" for node in part.nodes}, self._segment, self._body),
         )
+
+    def _body(self, module: fx.GraphModule) -> Callable[..., Any]:
+        """Compile a graph that an operator of this one calls, such as a branch of `cond`."""
+        run = CompiledGraph(module, "body", self._options).boxed()
+        (returned,) = module.graph.output_node().args
+        is_single = not isinstance(returned, tuple | list)
+
+        def call(*inputs: Any) -> Any:
+            found = run(list(inputs))
+            return found[0] if is_single else tuple(found)
+
+        return call
 
     def _tell_eager(self, parted: Mapping[str, str]) -> None:
         """Warn about the operators that PyTorch computes."""

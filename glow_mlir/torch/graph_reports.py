@@ -29,7 +29,7 @@ class GraphReport:
 
     number: int
     phase: str
-    """`inference`, `forward` or `backward`."""
+    """`inference`, `forward`, `backward`, or `body` for a graph that an operator of another graph calls."""
     operators: int
     location: str
     """The line of the program with its first operator."""

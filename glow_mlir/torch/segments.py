@@ -54,6 +54,9 @@ def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
     return [segment for segment in found if segment.nodes]
 
 
+BODIES = frozenset(f"torch.ops.higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl"))
+"""Operators that PyTorch computes by calls of graphs, their bodies, which are compiled."""
+
 Step = Callable[[dict[Reference, Any], dict[str, Any]], None]
 """Adds results to the known values, and the symbols that they determine to the known numbers."""
 
@@ -67,17 +70,24 @@ class SegmentedCall:
         nodes: Mapping[str, fx.Node],
         eager: Mapping[str, str],
         compile_: Callable[[TracedGraph], Call],
+        compile_body: Callable[[fx.GraphModule], Callable[..., Any]],
     ) -> None:
-        """`nodes` are the nodes of PyTorch's graph by name; `compile_` compiles a part."""
+        """
+        `nodes` are the nodes of PyTorch's graph by name; `compile_` compiles a part, `compile_body` a graph that is an
+        argument of an operator.
+        """
         self._graph = graph
         self._reader = SymbolReader(graph)
         self._values = graph.values
         self._binders = binders(graph)
-        self._attributes: dict[Reference, Any] = {
-            Reference(node.name): attrgetter(str(nodes[node.name].target))(nodes[node.name].graph.owning_module)
-            for node in graph.nodes
-            if node.target == ATTRIBUTE
-        }
+        bodies = {found for node in graph.nodes if node.target in BODIES for found in _read(node)}
+        self._attributes: dict[Reference, Any] = {}
+        for node in graph.nodes:
+            if node.target == ATTRIBUTE:
+                own = nodes[node.name]
+                value = attrgetter(str(own.target))(own.graph.owning_module)
+                is_body = Reference(node.name) in bodies and isinstance(value, fx.GraphModule)
+                self._attributes[Reference(node.name)] = compile_body(value) if is_body else value
         self._steps: list[Step] = []
         segments = segments_of(graph, eager)
         for number, segment in enumerate(segments):
