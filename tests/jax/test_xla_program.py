@@ -78,6 +78,14 @@ def test_all_element_types_of_arrays_are_those_of_xla(jax: Any, dtype: str, monk
     assert bool(equal.all())
 
 
+def test_later_calls_compute_with_denormal_numbers_as_the_first(jax: Any) -> None:
+    x = np.array([1.2e-38, 1e-39, 1e-45, 2], np.float32)
+    function = glow_mlir.from_jax(lambda x: x * 0.75, x)
+    for given in (x, x, jax.device_put(x)):
+        np.testing.assert_array_equal(function(given), x * np.float32(0.75))
+    np.testing.assert_array_equal(jax.jit(lambda x: x * 0.75)(x), [0, 0, 0, 1.5])  # XLA has its own word back.
+
+
 def test_arguments_that_do_not_fit_are_refused_as_in_the_first_call(jax: Any) -> None:
     x = np.ones((3, 5), np.float32)
     function = glow_mlir.from_jax(lambda x: x * 2, x)
