@@ -134,7 +134,7 @@ def xla_program(entry: EntryPoint, lowered: Lowered, replacing: Mapping[str, int
         return None
     try:
         return XlaProgram(entry, lowered, replacing)
-    except REFUSALS:  # This version of XLA has another interface.
+    except (*REFUSALS, MemoryError):  # XLA has another interface, or there is no memory for several calls at once.
         return None
 
 

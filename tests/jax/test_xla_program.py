@@ -103,6 +103,27 @@ def test_arguments_that_do_not_fit_are_refused_as_in_the_first_call(jax: Any) ->
     np.testing.assert_array_equal(function(x), x * 2)
 
 
+def test_calls_go_through_the_session_where_memory_for_several_at_once_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(*_: Any) -> None:
+        raise MemoryError
+
+    x = np.ones((3, 5), np.float32)
+    function = glow_mlir.from_jax(lambda x: x * 2, x)
+    function(x)
+    monkeypatch.setattr("glow_mlir.runtime.xla_calls.aligned", missing)
+    for _ in range(2):
+        np.testing.assert_array_equal(function(x), x * 2)
+
+
+def test_arguments_have_any_names() -> None:
+    x = np.ones(3, np.float32)
+    function = glow_mlir.from_jax(lambda x, self: x - self, x, keywords={"self": x})
+    for _ in range(3):
+        np.testing.assert_array_equal(function(x, self=x), np.zeros(3, np.float32))
+
+
 def test_numbers_of_python_are_converted_in_each_call() -> None:
     function = glow_mlir.from_jax(lambda x, rate: x * rate, np.ones(3, np.float32), np.float32(2))
     for rate in (2, 0.5, 3):
