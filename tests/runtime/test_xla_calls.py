@@ -150,7 +150,7 @@ def test_calls_that_threads_begin_at_once_are_all_counted() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    words = np.frombuffer((ctypes.c_int64 * (layout.ENDED + 1)).from_address(record.address), np.int64)
+    words = (ctypes.c_int64 * (layout.ENDED + 1)).from_address(record.address)
     words[layout.ENDED] = 3999
     assert not record.is_idle
     words[layout.ENDED] = 4000
