@@ -5,12 +5,14 @@ The function by which XLA calls an entry, as a custom call of its foreign functi
 
 The one attribute of the call is the address of the record of an entry (`runtime.xla_call_layout`). A call takes a free
 slot of the record, or waits for one. Arguments and results of the call are the inputs and outputs of the entry, in
-order. Offsets are those of version 0 of the interface, in which structures grow only at their end.
+order. Threads of XLA take denormal numbers for zero; the entry computes with them. Offsets are those of version 0 of
+the interface, in which structures grow only at their end.
 """
 
 from __future__ import annotations
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.float_control import with_denormals
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
@@ -85,8 +87,13 @@ class _Handler:
         constants = self._field(record, layout.CONSTANTS).load(ptr)
         activations = self._field(slot, layout.ACTIVATIONS).load(ptr)
         function = self._field(record, layout.FUNCTION).load(ptr)
-        status = b.call_pointer(function, [constants, pointers, activations, self.b.null()], i32)
-        assert status is not None
+
+        def called() -> Value:
+            status = b.call_pointer(function, [constants, pointers, activations, b.null()], i32)
+            assert status is not None
+            return status
+
+        status = with_denormals(b, called)
         b.atomic_store(0, self._field(slot, layout.BUSY), i64)
         b.atomic("add", self._field(record, layout.ENDED), 1, i64, "release")
         return b.either(status.eq(0), lambda: [self.b.null()], lambda: [self._error()])[0]

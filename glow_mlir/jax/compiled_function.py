@@ -44,7 +44,7 @@ class CompiledFunction:
         self._replacing = self._replaced_inputs()
         self._has_run = False
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> Any:
         """
         Call the function.
 

@@ -46,7 +46,7 @@ _DIGEST = hashlib.sha256().digest_size
 REFUSALS = (TypeError, ValueError, OverflowError, RuntimeError)
 """What JAX raises for arguments that a compiled program does not take."""
 
-_WAITED_FOR: list[CallRecord] = []
+_WAITED_FOR: set[CallRecord] = set()
 """Records of programs that are gone, whose last calls XLA still makes."""
 
 
@@ -134,7 +134,7 @@ def xla_program(entry: EntryPoint, lowered: Lowered, replacing: Mapping[str, int
         return None
     try:
         return XlaProgram(entry, lowered, replacing)
-    except REFUSALS:  # This version of XLA has another interface.
+    except (*REFUSALS, MemoryError):  # XLA has another interface, or there is no memory for several calls at once.
         return None
 
 
@@ -161,9 +161,11 @@ def _of_role(entry: EntryPoint, role: str) -> list[Binding]:
 
 
 def _release(record: CallRecord) -> None:
-    """Let a record go once no call uses it."""
-    _WAITED_FOR.append(record)
-    _WAITED_FOR[:] = [waiting for waiting in _WAITED_FOR if not waiting.is_idle]
+    """Let a record go once no call uses it. Other threads, or a collection of garbage within, may do so at once."""
+    _WAITED_FOR.add(record)
+    for waiting in tuple(_WAITED_FOR):
+        if waiting.is_idle:
+            _WAITED_FOR.discard(waiting)
 
 
 @cache

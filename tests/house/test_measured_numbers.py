@@ -77,6 +77,7 @@ KERNELS = {
     "builder/amx": {"MAX_ROWS", "ROW_BYTES", "_BYTES_FROM", "_PALETTE", "_ROWS_FROM"},
     "builder/arm": {"WORD_BYTES"},
     "builder/atomics": {"PAUSES"},
+    "builder/float_control": {"FPCR", "MXCSR"},
     "builder/lanes": {"_MANTISSAS", "_NARROW"},
     "builder/memory": {"STACK_SPACES", "_HALF", "_PREFETCH_LEVELS"},
     "builder/modules": {"_RISCV_UNIT", "_SVE_UNIT"},

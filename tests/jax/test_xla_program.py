@@ -78,6 +78,14 @@ def test_all_element_types_of_arrays_are_those_of_xla(jax: Any, dtype: str, monk
     assert bool(equal.all())
 
 
+def test_later_calls_compute_with_denormal_numbers_as_the_first(jax: Any) -> None:
+    x = np.array([1.2e-38, 1e-39, 1e-45, 2], np.float32)
+    function = glow_mlir.from_jax(lambda x: x * 0.75, x)
+    for given in (x, x, jax.device_put(x)):
+        np.testing.assert_array_equal(function(given), x * np.float32(0.75))
+    np.testing.assert_array_equal(jax.jit(lambda x: x * 0.75)(x), [0, 0, 0, 1.5])  # XLA has its own word back.
+
+
 def test_arguments_that_do_not_fit_are_refused_as_in_the_first_call(jax: Any) -> None:
     x = np.ones((3, 5), np.float32)
     function = glow_mlir.from_jax(lambda x: x * 2, x)
@@ -93,6 +101,27 @@ def test_arguments_that_do_not_fit_are_refused_as_in_the_first_call(jax: Any) ->
     with pytest.raises(InputError, match="deleted"):
         function(gone)
     np.testing.assert_array_equal(function(x), x * 2)
+
+
+def test_calls_go_through_the_session_where_memory_for_several_at_once_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(*_: Any) -> None:
+        raise MemoryError
+
+    x = np.ones((3, 5), np.float32)
+    function = glow_mlir.from_jax(lambda x: x * 2, x)
+    function(x)
+    monkeypatch.setattr("glow_mlir.runtime.xla_calls.aligned", missing)
+    for _ in range(2):
+        np.testing.assert_array_equal(function(x), x * 2)
+
+
+def test_arguments_have_any_names() -> None:
+    x = np.ones(3, np.float32)
+    function = glow_mlir.from_jax(lambda x, self: x - self, x, keywords={"self": x})
+    for _ in range(3):
+        np.testing.assert_array_equal(function(x, self=x), np.zeros(3, np.float32))
 
 
 def test_numbers_of_python_are_converted_in_each_call() -> None:

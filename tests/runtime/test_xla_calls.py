@@ -141,3 +141,17 @@ def test_the_handler_has_the_version_that_xla_has(library: Library) -> None:
     frame[EXTENSION], frame[API] = extension.ctypes.data, api.ctypes.data
     assert answer(library, frame) is None
     assert answered[6:8].tolist() == [0, 5]
+
+
+def test_calls_that_threads_begin_at_once_are_all_counted() -> None:
+    record = CallRecord(entry())
+    threads = [threading.Thread(target=lambda: [record.begin() for _ in range(1000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    words = (ctypes.c_int64 * (layout.ENDED + 1)).from_address(record.address)
+    words[layout.ENDED] = 3999
+    assert not record.is_idle
+    words[layout.ENDED] = 4000
+    assert record.is_idle
