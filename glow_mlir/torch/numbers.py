@@ -34,6 +34,7 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Pow": lambda one, other: one**other,
     "FloatPow": lambda one, other: one**other,
     "RoundDecimal": round,
+    "ExprCondPair": lambda one, other: (one, other),
 }
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "Not": lambda one: not one,
@@ -51,6 +52,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+ONE = Expression("number", value=1)
+
+
 def evaluated(expression: Any, numbers: Mapping[str, Any]) -> Any:
     """The value of an expression for given symbols; raises `UnsupportedError` for an unknown operation."""
     if not isinstance(expression, Expression):
@@ -60,6 +64,8 @@ def evaluated(expression: Any, numbers: Mapping[str, Any]) -> Any:
     if expression.word in SYMBOLS:
         return numbers[str(expression.value)]
     parts = [evaluated(part, numbers) for part in expression.parts]
+    if expression.word == "Piecewise":
+        return next(value for value, holds in parts if holds)
     if expression.word in OPERATIONS and parts:
         return reduce(OPERATIONS[expression.word], parts)
     if expression.word in FUNCTIONS and len(parts) == 1:
@@ -98,6 +104,8 @@ class SymbolReader:
 def symbols_in(traced: TracedValue, value: Any) -> dict[str, Any]:
     """The symbols that the value of a result determines."""
     if isinstance(traced, Expression):
+        if traced.word == "Equality" and traced.parts[1] == ONE:  # How PyTorch writes truth values.
+            traced, value = traced.parts[0], int(value)
         return {str(traced.value): value} if traced.word in SYMBOLS else {}
     if not isinstance(traced, TracedTensor):
         return {}

@@ -560,6 +560,66 @@ def test_writes_that_pytorch_does_not_count() -> None:
         assert_equal(call(x), layer(x))
 
 
+class StridedWeights(nn.Module):
+    """Weights in other layouts: with gaps, transposed, channels last, repeated, of less than a word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gapped = nn.Parameter(torch.randn(8, 16)[:, ::2])
+        self.turned = nn.Parameter(torch.randn(6, 8).t())
+        self.last = nn.Parameter(torch.randn(6, 1, 2, 2).to(memory_format=torch.channels_last))
+        self.register_buffer("repeated", torch.randn(1, 6).expand(4, 6))
+        self.register_buffer("empty", torch.zeros(0, 6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x @ self.gapped @ self.turned + self.repeated + self.empty.sum()
+        return F.conv2d(y[:, :, None, None].expand(-1, -1, 3, 3), self.last, groups=6)
+
+
+def test_uncounted_writes_to_weights_in_any_layout() -> None:
+    """Through `.data`."""
+    module, x = StridedWeights().eval(), torch.randn(4, 8)
+    with torch.no_grad():
+        call = compiled(module)
+        assert_equal(call(x), module(x))
+        for weight in (module.gapped, module.turned, module.last, module.repeated[:1]):
+            weight.data.mul_(2)
+            assert_equal(call(x), module(x))
+
+
+def test_weights_without_memory() -> None:
+    """Those of other devices are left to PyTorch; freed ones are an error, as in PyTorch."""
+    with torch.no_grad():
+        layer = nn.Linear(4000, 3, device="meta")
+        with pytest.warns(GlowWarning, match="on the device 'meta'"):
+            assert compiled(layer)(torch.empty(2, 4000, device="meta")).shape == (2, 3)
+        torch._dynamo.reset()
+        layer = nn.Linear(4000, 3)
+        layer.weight.untyped_storage().resize_(0)
+        with pytest.raises(RuntimeError, match=r"the memory of a weight of the shape \(3, 4000\) was freed"):
+            compiled(layer)(torch.randn(2, 4000))
+
+
+def test_narrow_gradients_at_a_threshold() -> None:
+    """The threshold is not rounded to the type of the elements."""
+    gradients = []
+    for call in (lambda x: F.threshold(x, 0.3, 0.0), compiled(lambda x: F.threshold(x, 0.3, 0.0))):
+        x = torch.tensor([0.2, 0.3, 0.4], dtype=torch.bfloat16, requires_grad=True)
+        call(x).sum().backward()
+        gradients.append(x.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_rows_of_the_maxima_of_empty_bags() -> None:
+    """They are 0."""
+
+    def call(table: Tensor) -> Any:
+        return torch._embedding_bag(table, torch.tensor([3, 2, 3]), torch.tensor([0, 0, 3, 3]), False, 2)
+
+    table = torch.randn(4, 5)
+    torch.testing.assert_close(compiled(call)(table), call(table))
+
+
 def test_gradients_at_nan() -> None:
     """They are not hidden."""
     for function in (
