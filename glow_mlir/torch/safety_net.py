@@ -13,7 +13,7 @@ Call = Callable[[list[Any]], list[Any]]
 """Computes the outputs of a graph from its inputs."""
 
 RAISED = (ExecutionError, OptionError, OutOfMemoryError, MemoryError)
-"""Errors that are not failures of a compilation: of data, of options, of memory, and cancellations; see also `is_of_data`."""
+"""Errors that are not failures of a compilation: of data, of options, of memory, and cancellations."""
 
 OF_PYTORCH = "raised by PyTorch, which computes"
 """How the note begins of an error of an operator that PyTorch computes."""

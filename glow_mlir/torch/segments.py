@@ -83,7 +83,8 @@ class SegmentedCall:
         segments = segments_of(graph, eager)
         for number, segment in enumerate(segments):
             if segment.is_eager:
-                self._steps += [self._eager_step(node, nodes[node.name]) for node in segment.nodes if not self._is_attribute(node)]
+                own = [node for node in segment.nodes if Reference(node.name) not in self._attributes]
+                self._steps += [self._eager_step(node, nodes[node.name]) for node in own]
             else:
                 self._steps.append(self._compiled_step(segment, segments[number + 1 :], compile_))
 
@@ -102,9 +103,6 @@ class SegmentedCall:
         if isinstance(item, tuple):
             return tuple(self._found(part, known, numbers) for part in item)
         return evaluated(item, numbers)
-
-    def _is_attribute(self, node: TracedNode) -> bool:
-        return Reference(node.name) in self._attributes
 
     def _eager_step(self, traced: TracedNode, node: fx.Node) -> Step:
         """Return a step in which PyTorch computes a node."""
