@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
 from glow_mlir.frontends.torch.graph_signature import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import inverse, memory_order
@@ -55,11 +56,14 @@ class ArrayCall:
         numbers = dict(self._outputs.numbers(inputs))
         given = {name: array_of(inputs[position], order) for position, name, order in self._inputs}
         for symbol in self._size_inputs:
+            if numbers[symbol] < 0:
+                raise UnsupportedError(f"the number {symbol} of a call is {numbers[symbol]}, not a size")
             given[size_input(symbol)] = np.broadcast_to(np.zeros(1, np.bool_), (numbers[symbol],))
         if self._draws:
             self._session.set_state({RANDOM_SEED: new_seed().numpy(), RANDOM_CALLS: np.zeros((), np.int64)})
         found = self._session.run(given)
         numbers |= {symbol: int(found[size_output(symbol)]) for symbol in self._size_outputs}
+        self._outputs.derive(numbers)
         computed = [self._tensor(found[name], value, numbers) for name, value in self._computed]
         return self._outputs.of(inputs, computed, numbers)
 

@@ -212,6 +212,8 @@ def expression(found: Any) -> Expression:
     """Convert an expression of sympy to plain data."""
     if isinstance(found, sympy.Symbol):
         return Expression("symbol" if found.is_integer else "float_symbol", value=str(found))
+    if found in (sympy.true, sympy.false):
+        return Expression("number", value=bool(found))
     if isinstance(found, sympy.Integer):
         return Expression("number", value=int(found))
     if isinstance(found, sympy.Float | sympy.Rational):

@@ -19,7 +19,7 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.graph_signature import changed_inputs, reads_data
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.model import TracedModel
-from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import CONSTANT, TracedGraph, TracedTensor
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
@@ -190,7 +190,8 @@ class CompiledGraph:
     def _tell_eager(self, parted: Mapping[str, str]) -> None:
         """Warn about the operators that PyTorch computes."""
         for node in self._graph.nodes:
-            if reason := parted.get(node.name):
+            reason = parted.get(node.name)
+            if reason and node.target != CONSTANT:
                 where = f"{node.target} ({node.location or node.location.module or node.name})"
                 if where not in self.report.eager:
                     caution(UnsupportedError(f"PyTorch computes {where}: {reason}"))

@@ -84,7 +84,8 @@ def with_size_outputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]
     values = graph.values
     available = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
     needed = {symbol for value in available for symbol in symbols_of(value)}
-    missing = tuple(sorted(needed.difference(input_symbols(graph))))
+    needed |= {symbol for name, item in graph.derived.items() if name in needed for symbol in item.symbols}
+    missing = tuple(sorted(needed.difference(input_symbols(graph), graph.derived)))
     nodes = tuple(
         TracedNode(size_output(symbol), SIZE, (Expression("symbol", value=symbol),), {}, (TracedTensor("int64", ()),))
         for symbol in missing

@@ -34,6 +34,7 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "Pow": lambda one, other: one**other,
     "FloatPow": lambda one, other: one**other,
     "RoundDecimal": round,
+    "ExprCondPair": lambda one, other: (one, other),
 }
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "Not": lambda one: not one,
@@ -51,6 +52,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+ONE = Expression("number", value=1)
+
+
 def evaluated(expression: Any, numbers: Mapping[str, Any]) -> Any:
     """The value of an expression for given symbols; raises `UnsupportedError` for an unknown operation."""
     if not isinstance(expression, Expression):
@@ -60,11 +64,22 @@ def evaluated(expression: Any, numbers: Mapping[str, Any]) -> Any:
     if expression.word in SYMBOLS:
         return numbers[str(expression.value)]
     parts = [evaluated(part, numbers) for part in expression.parts]
+    if expression.word == "Piecewise":
+        return next(value for value, holds in parts if holds)
     if expression.word in OPERATIONS and parts:
         return reduce(OPERATIONS[expression.word], parts)
     if expression.word in FUNCTIONS and len(parts) == 1:
         return FUNCTIONS[expression.word](parts[0])
     raise UnsupportedError(f"the number {spelled(expression)} is not supported")
+
+
+def truth_symbol(item: Expression) -> str | None:
+    """The symbol that an expression says to be 1, as PyTorch writes truth values, or truth values as numbers."""
+    if item.word == "Piecewise" and item.parts[0].parts[0] == ONE:
+        item = item.parts[0].parts[1]
+    if item.word == "Equality" and item.parts[0].word == "symbol" and item.parts[1] == ONE:
+        return str(item.parts[0].value)
+    return None
 
 
 class SymbolReader:
@@ -76,14 +91,19 @@ class SymbolReader:
         for symbol, position, axis in symbol_axes(graph):
             self._axes.setdefault(symbol, (position, axis))
         for position, item in enumerate(graph.inputs):
-            if isinstance(item.value, Expression) and item.value.word in SYMBOLS:
+            if not isinstance(item.value, Expression):
+                continue
+            if item.value.word in SYMBOLS:
                 self._numbers[str(item.value.value)] = position
+            elif (symbol := truth_symbol(item.value)) is not None and graph.symbols.get(symbol) == (0, 1):
+                self._numbers.setdefault(symbol, position)
         self._derived = graph.derived
 
     def of(self, inputs: Sequence[Any]) -> dict[str, Any]:
         """Symbol → its value for these inputs."""
         found: dict[str, Any] = {name: inputs[position].shape[axis] for name, (position, axis) in self._axes.items()}
-        found |= {name: inputs[position] for name, position in self._numbers.items()}
+        given = {name: inputs[position] for name, position in self._numbers.items()}
+        found |= {name: int(value) if isinstance(value, bool) else value for name, value in given.items()}
         if self._derived:
             self.derive(found)
         return found
@@ -98,6 +118,8 @@ class SymbolReader:
 def symbols_in(traced: TracedValue, value: Any) -> dict[str, Any]:
     """The symbols that the value of a result determines."""
     if isinstance(traced, Expression):
+        if (symbol := truth_symbol(traced)) is not None:
+            return {symbol: int(value)}
         return {str(traced.value): value} if traced.word in SYMBOLS else {}
     if not isinstance(traced, TracedTensor):
         return {}

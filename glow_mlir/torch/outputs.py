@@ -30,6 +30,11 @@ class Outputs:
         """The values of symbols for these inputs."""
         return {} if self._reader is None else self._reader.of(inputs)
 
+    def derive(self, numbers: dict[str, Any]) -> None:
+        """Add the symbols derived from numbers that are known by now."""
+        if self._reader is not None:
+            self._reader.derive(numbers)
+
     def of(self, inputs: Sequence[Any], computed: list[torch.Tensor], numbers: Mapping[str, int]) -> list[Any]:
         """The outputs; may be the list `computed` itself."""
         if self._are_computed:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from glow_mlir.errors import ExecutionError, GlowError, OutOfMemoryError, UnsupportedError
+from glow_mlir.errors import ExecutionError, GlowError, OptionError, OutOfMemoryError, UnsupportedError
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.graph_reports import GraphReport
 
 Call = Callable[[list[Any]], list[Any]]
 """Computes the outputs of a graph from its inputs."""
 
-RAISED = (ExecutionError, OutOfMemoryError, MemoryError)
-"""Errors that are not failures of a compilation: of data, of memory, and cancellations."""
+RAISED = (ExecutionError, OptionError, OutOfMemoryError, MemoryError)
+"""Errors that are not failures of a compilation: of data, of options, of memory, and cancellations."""
 
 OF_PYTORCH = "raised by PyTorch, which computes"
 """How the note begins of an error of an operator that PyTorch computes."""
@@ -66,12 +66,17 @@ class _GuardedCall:
         """The outputs of the graph."""
         try:
             return self._call(inputs)
-        except RAISED:
-            raise
         except Exception as error:
+            if is_of_data(error):
+                raise
             self._net.catch(self._part, error)
             self._call = self._instead()
         return self._call(inputs)
+
+
+def is_of_data(error: Exception) -> bool:
+    """Whether an error of a call is no failure to compile: one of `RAISED`, or of an operator that PyTorch computes."""
+    return isinstance(error, RAISED) or any(note.startswith(OF_PYTORCH) for note in getattr(error, "__notes__", ()))
 
 
 def reason_of(error: Exception) -> str:

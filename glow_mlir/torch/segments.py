@@ -12,6 +12,7 @@ from torch import fx
 from glow_mlir.frontends.torch.graph_signature import COPY_INTO, binders, references, symbols_of
 from glow_mlir.frontends.torch.traced_graph import (
     ATTRIBUTE,
+    CONSTANT,
     Argument,
     Expression,
     Reference,
@@ -83,7 +84,7 @@ class SegmentedCall:
         bodies = {found for node in graph.nodes if node.target in BODIES for found in _read(node)}
         self._attributes: dict[Reference, Any] = {}
         for node in graph.nodes:
-            if node.target == ATTRIBUTE:
+            if node.target in (ATTRIBUTE, CONSTANT):
                 own = nodes[node.name]
                 value = attrgetter(str(own.target))(own.graph.owning_module)
                 is_body = Reference(node.name) in bodies and isinstance(value, fx.GraphModule)
@@ -92,7 +93,8 @@ class SegmentedCall:
         segments = segments_of(graph, eager)
         for number, segment in enumerate(segments):
             if segment.is_eager:
-                self._steps += [self._eager_step(node, nodes[node.name]) for node in segment.nodes]
+                own = [node for node in segment.nodes if Reference(node.name) not in self._attributes]
+                self._steps += [self._eager_step(node, nodes[node.name]) for node in own]
             else:
                 self._steps.append(self._compiled_step(segment, segments[number + 1 :], compile_))
 
@@ -184,7 +186,7 @@ class SegmentedCall:
         """
         A segment as a graph of its own, whose inputs are the values it takes from others.
 
-        Its last outputs are the values of the symbols `bound` by its nodes.
+        Its last outputs are the values of the symbols `bound` by its nodes; symbols derived from these are its own.
         """
         names = {item: f"{item.name}_{item.index}" if item.index else item.name for item in inputs}
 
@@ -209,11 +211,16 @@ class SegmentedCall:
         )
         tensors = [TracedInput(names[item], _tensor(_without_view(self._value(item)))) for item in inputs]
         used = _symbols_in(nodes, tensors)
+        derived: dict[str, Expression] = {}
+        for name, item in self._graph.derived.items():
+            if name in used and not item.symbols.isdisjoint((*bound, *derived)):
+                derived[name] = item
+                used |= item.symbols
         symbols = {name: bounds for name, bounds in self._graph.symbols.items() if name in used}
-        given = [name for name in symbols if name not in bound]
+        given = [name for name in symbols if name not in bound and name not in derived]
         numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in given]
         found = [Expression("symbol", value=name) for name in bound]
-        return TracedGraph((*tensors, *numbers), nodes, (*outputs, *found), symbols)
+        return TracedGraph((*tensors, *numbers), nodes, (*outputs, *found), symbols, derived)
 
 
 def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> set[str]:

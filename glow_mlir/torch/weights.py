@@ -15,12 +15,13 @@ import torch
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from glow_mlir.errors import ExecutionError
 from glow_mlir.frontends.torch.graph_signature import changed_inputs, used_names
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.safety_net import Call
-from glow_mlir.torch.tensors import array_of
+from glow_mlir.torch.tensors import HOST, array_of
 
 Compile = Callable[[Mapping[str, np.ndarray], frozenset[str]], Call]
 """Compiles a graph, given constant arrays by name, and the names of weights that are state instead."""
@@ -77,6 +78,13 @@ class Stamp:
         return _WORDS.take(self.positions).tobytes() == self.content
 
 
+def _is_countable(value: Any) -> bool:
+    """Whether a value is a dense tensor in host memory, with a version counter."""
+    if not isinstance(value, torch.Tensor) or value.is_inference():  # Those of inference mode have none.
+        return False
+    return value.device.type == HOST and value.layout is torch.strided and not value.is_mkldnn
+
+
 def _stamp(tensors: Sequence[Any]) -> Stamp:
     """The present state of weights."""
     positions = np.stack([_sampled(tensor) for tensor in tensors])
@@ -85,12 +93,20 @@ def _stamp(tensors: Sequence[Any]) -> Stamp:
 
 
 def _sampled(tensor: Any) -> np.ndarray[Any, Any]:
-    """The positions in memory of the words of a tensor that are compared."""
-    begin = -(-(tensor.data_ptr() - _BASE) // 4)
-    end = (tensor.data_ptr() - _BASE + tensor.numel() * tensor.element_size()) // 4
-    if end <= begin or not tensor.is_contiguous():
+    """The positions in memory of the words of a tensor that are compared; raises `ExecutionError` if it was freed."""
+    width, first = tensor.element_size(), tensor.data_ptr() - _BASE
+    sizes, strides = tensor.shape, tensor.stride()
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) if tensor.numel() else 0
+    begin, end = -(-first // 4), (first + extent * width) // 4
+    if (tensor.storage_offset() + extent) * width > tensor.untyped_storage().nbytes():
+        raise ExecutionError(f"the memory of a weight of the shape {tuple(sizes)} was freed")
+    if end <= begin:
         return np.full(SAMPLES, (_NOTHING.ctypes.data - _BASE) // 4)
-    return np.linspace(begin, end - 1, SAMPLES, dtype=np.int64)
+    if extent == tensor.numel():
+        return np.linspace(begin, end - 1, SAMPLES, dtype=np.int64)
+    chosen = np.unravel_index(np.linspace(0, tensor.numel() - 1, SAMPLES, dtype=np.int64), sizes)
+    offsets = sum(indices * stride for indices, stride in zip(chosen, strides, strict=True))
+    return np.clip((first + np.asarray(offsets, np.int64) * width) // 4, begin, end - 1)
 
 
 class Weights:
@@ -108,9 +124,8 @@ class Weights:
         """Input → its position."""
         for position in static:
             item, given = graph.inputs[position], inputs[position]
-            is_kept = isinstance(item.value, TracedTensor) and isinstance(given, torch.Tensor)
-            # Tensors of inference mode have no version counter.
-            if is_kept and item.name in read and item.name not in changed and not given.is_inference():
+            is_kept = isinstance(item.value, TracedTensor) and item.name in read and item.name not in changed
+            if is_kept and _is_countable(given):
                 self.names[item.name] = position
         self._positions = tuple(self.names.values())
 

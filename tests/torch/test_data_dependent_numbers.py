@@ -58,6 +58,10 @@ FROM_DATA: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
         lambda x, n: torch.cat([x.relu()[x > 0], x.new_ones(n.item() + 1)]).cos(),
         [(torch.randn(8), torch.tensor(3)), (torch.randn(8), torch.tensor(6))],
     ),
+    "strides from a size": (
+        lambda x: torch.outer(x[x > 0], x[x < 0.5]),
+        [(torch.randn(8),), (torch.ones(8),), (torch.zeros(8),)],
+    ),
     "float": (lambda x: torch.where(x > x.mean().item(), x, 0 * x), [(torch.randn(8),), (torch.randn(8),)]),
 }
 
@@ -68,6 +72,38 @@ def test_numbers_from_data(name: str) -> None:
     function, calls = FROM_DATA[name]
     check(function, *calls, fullgraph=True)
     assert len(report().graphs) == 1
+
+
+def test_truth_values_and_floats_in_calls_of_pytorch() -> None:
+    """Numbers that are no sizes are arguments of operators that PyTorch computes, also in backward."""
+
+    def chosen(x: Tensor, flag: Tensor) -> Tensor:
+        return torch.where(torch.tensor(flag.item()), x, -x)
+
+    def raised(x: Tensor, power: Tensor) -> Tensor:
+        return x.sum() ** power.item()
+
+    cases = [(chosen, torch.tensor(True)), (chosen, torch.tensor(False)), (raised, torch.tensor(2.5))]
+    for function, number in cases:
+        found = []
+        for call in (function, torch.compile(function, backend=glow)):
+            x = torch.arange(1.0, 5.0, requires_grad=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", GlowWarning)
+                call(x, number).sum().backward()
+            found.append(x.grad)
+        torch.testing.assert_close(*found)
+    assert not report().failures
+
+
+def test_negative_numbers_from_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch computes them."""
+    monkeypatch.setenv("GLOW_FALLBACK", "")
+    compiled = torch.compile(lambda x, n: x * n.item() + 1, backend=glow)
+    x = torch.randn(4)
+    compiled(x, torch.tensor(3))
+    with pytest.warns(GlowWarning, match="is -3, not a size"):
+        torch.testing.assert_close(compiled(x, torch.tensor(-3)), x * -3 + 1)
 
 
 def test_branch_on_a_float_from_data() -> None:

@@ -276,6 +276,40 @@ def test_errors_of_data_are_no_failures() -> None:
     assert not report().failures
 
 
+def test_errors_of_operators_that_pytorch_computes() -> None:
+    """They are raised as they are; later calls are compiled."""
+    compiled = torch.compile(lambda x: torch.linalg.cholesky(x + 0) * 2, backend=glow)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GlowWarning)
+        compiled(torch.eye(3))
+    with pytest.raises(torch.linalg.LinAlgError, match="not positive-definite"):
+        compiled(-torch.eye(3))
+    torch.testing.assert_close(compiled(4 * torch.eye(3)), 4 * torch.eye(3))
+    assert not report().failures
+
+
+def test_wrong_values_of_options() -> None:
+    """They are raised, not left to PyTorch."""
+    for options, told in (({"precision": "bf17"}, "no precision 'bf17'"), ({"backend": "gpu9"}, "no backend 'gpu9'")):
+        torch._dynamo.reset()
+        with pytest.raises(OptionError, match=told):
+            torch.compile(nn.Linear(4, 3), backend=glow, options=options)(torch.ones(2, 4))
+
+
+def test_constants_in_parts_that_pytorch_computes() -> None:
+    """Complex ones, and those of a part that fails."""
+
+    def call(x: Tensor) -> Tensor:
+        return (x * torch.tensor([1 + 2j, 3, 4, 5j])).abs() + torch.tensor([1.0, 2, 3, 4])
+
+    x = torch.randn(3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GlowWarning)
+        torch.testing.assert_close(torch.compile(call, backend=glow)(x), call(x))
+    assert not report().failures
+    assert not any("constant" in operator for operator in report().eager)
+
+
 def test_modes_and_options_of_inductor() -> None:
     """They are read as the nearest of ours, or ignored, with a warning."""
     x = torch.ones(2, 4)

@@ -109,7 +109,7 @@ def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue | None, most: SSAV
 def _largest(
     node: TorchNode, rows: SSAValue, indices: SSAValue, bags: SSAValue, counted: SSAValue | None, lengths: SSAValue
 ) -> tuple[SSAValue, SSAValue]:
-    """The maxima of the rows of each bag, 0 for empty bags, and the indices of their rows."""
+    """The maxima of the rows of each bag, and the indices of their rows; both are 0 for empty bags."""
     element, sizes = node.element, node.sizes
     (count,) = sizes_of(indices)
     low = node.splat(float("-inf"), element)
@@ -122,11 +122,11 @@ def _largest(
     is_most = node.emit(EqualOp, rows, node.emit(GatherOp, most, bags, axis=0))
     if counted is not None:
         is_most = node.value(node.of(is_most, i1) & node.of(_column(node, counted), i1))
-    last = node.splat(0, i64)
+    zero = node.splat(0, i64)
     positions = node.emit(WhereOp, is_most, _column(node, iota(node, count)), node.splat(1 << 62, i64))
     first = scatter_slices(node, node.splat(1 << 62, i64, sizes), 0, bags, positions, "min")
-    own = node.emit(WhereOp, is_some, first, last)
-    return found, node.emit(GatherOp, node.cast(indices, i64), own, axis=0)
+    own = node.emit(GatherOp, node.cast(indices, i64), node.emit(WhereOp, is_some, first, zero), axis=0)
+    return found, node.emit(WhereOp, is_some, own, zero)
 
 
 @torch_operator("_embedding_bag_backward.default")

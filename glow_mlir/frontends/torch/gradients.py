@@ -16,7 +16,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of
 from glow_mlir.frontends.torch.backward import gradients, variables
 from glow_mlir.frontends.torch.convolution import convolved
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.frontends.torch.node import TorchNode, wide_type
 
 
 @torch_operator("convolution_backward.default")
@@ -53,5 +53,6 @@ def convolution_backward(
 @torch_operator("threshold_backward.default")
 def threshold_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, threshold: float) -> SSAValue:
     """The gradient where a value is not at most a threshold, NaN included, else 0."""
-    below = node.emit(LessOrEqualOp, value, node.scalar(threshold, element_of(value)))
+    wide = wide_type(element_of(value))  # PyTorch does not round the threshold to a narrow type.
+    below = node.emit(LessOrEqualOp, node.cast(value, wide), node.scalar(threshold, wide))
     return node.emit(WhereOp, below, node.tensor(0), node.tensor(gradient))

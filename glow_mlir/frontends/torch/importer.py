@@ -127,7 +127,7 @@ class GraphImport:
         values = builder.add_inputs(plain, {})
         for item in self.graph.inputs:
             if not isinstance(item.value, TracedTensor):
-                self._values[item.name] = (self.size(item.value),)
+                self._values[item.name] = (self._number(item.value),)
             elif item.name in self.constants:
                 self._values[item.name] = (self._constant(builder, item),)
             elif item.name in changed:
@@ -254,7 +254,7 @@ class GraphImport:
         return element_named(result.dtype, name), tuple(self.size(size) for size in result.sizes)
 
     def _number(self, result: TracedValue) -> Any:
-        """A number that a node computes; if it is not a size, it stays an expression, which only checks use."""
+        """A given or computed number; if it is not a size, it stays an expression, which no operator supports."""
         try:
             return self.size(result) if isinstance(result, Expression) else result
         except UnsupportedError:
