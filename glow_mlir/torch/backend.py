@@ -54,7 +54,7 @@ def glow(
     chosen = graph_options(options, mode)
     try:
         return _traced(module, inputs, chosen)
-    except TorchDynamoException:  # A message to Dynamo, which traces anew or breaks the graph.
+    except (TorchDynamoException, MemoryError):  # A message to Dynamo, which traces anew or breaks the graph.
         raise
     except Exception as error:
         net = SafetyNet(new_graph("trace", len(module.graph.nodes), ""), raises=chosen.fallback == "error")

@@ -118,11 +118,6 @@ def smooth_l1_loss_backward(
     return torch.where(is_large, norm * difference.sign(), norm * difference / beta)
 
 
-def softshrink_backward(gradient: torch.Tensor, x: torch.Tensor, bound: float) -> torch.Tensor:
-    """The gradient of `softshrink`, also where `x` is NaN; PyTorch's decomposition hides these."""
-    return torch.where((x >= -bound) & (x <= bound), 0.0, gradient)
-
-
 @_in_wide_floats
 def logit_backward(gradient: torch.Tensor, x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """The gradient of `logit`, infinite at both ends of its domain whatever the sign of a zero."""
@@ -191,7 +186,6 @@ OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten.logit_backward.default: logit_backward,
     aten.repeat_interleave.Tensor: repeat_interleave,
     aten.smooth_l1_loss_backward.default: smooth_l1_loss_backward,
-    aten.softshrink_backward.default: softshrink_backward,
 }
 """Operators with a decomposition of our own."""
 
