@@ -37,6 +37,8 @@ ROWS = (
 )
 """Rows for reductions; sums beyond the largest float depend on the order of addition and are left out."""
 
+POLES = "PyTorch gives NaN at infinity, where the function is 0, and noise at its poles"
+
 OF_PYTORCH_ALONE: Mapping[str, str] = {
     "byte": "floats beyond the range of an integer type saturate here",
     "char": "floats beyond the range of an integer type saturate here",
@@ -49,6 +51,14 @@ OF_PYTORCH_ALONE: Mapping[str, str] = {
     "complex": "complex numbers",
     "polar": "complex numbers",
     "nn.functional.softshrink": "PyTorch decomposes its gradient, which hides NaN, before any table of ours is asked",
+    "polygamma.polygamma_n_0": POLES,
+    "polygamma.polygamma_n_1": POLES,
+    "polygamma.polygamma_n_2": POLES,
+    "polygamma.polygamma_n_3": POLES,
+    "polygamma.polygamma_n_4": POLES,
+    "special.polygamma.special_polygamma_n_0": POLES,
+    "digamma": POLES,
+    "mvlgamma.mvlgamma_p_1": "x + 0 is x here, also for -0",
     "hash_tensor": "PyTorch computes it",
     "jiterator_unary": "only for GPUs",
     "jiterator_binary": "only for GPUs",
