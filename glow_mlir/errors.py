@@ -131,12 +131,12 @@ class OutOfMemoryError(GlowError):
     """A value, or what a compilation or an inference keeps at once, that takes more memory than there is."""
 
 
-class ExecutionError(GlowError, RuntimeError):
+class ExecutionError(GlowError):
     """A call that fails on its data: its results are invalid."""
 
 
-class IndexOutOfRangeError(ExecutionError, IndexError):
-    """A call with an index outside the range of an axis."""
+class IndexOutOfRangeError(ExecutionError, IndexError, RuntimeError):
+    """A call with an index outside the range of an axis; PyTorch's operators raise either of these errors for it."""
 
 
 OUT_OF_CAPACITY = "a loop takes more trips than the capacity of"
