@@ -66,7 +66,7 @@ def own_model(source: Path | bytes) -> Any:
 
 def _exported_program(path: Path) -> Any:
     """The model of a file of `torch.export.save`, which PyTorch reads; raises `OptionError` if it is not installed."""
-    imported("torch", "torch", f"{path} is read by PyTorch")
+    imported("torch", "torch", f"{path} is a program of torch.export, to be read by PyTorch")
     return import_module("glow_mlir.torch.program_file").model_of_file(path)
 
 
