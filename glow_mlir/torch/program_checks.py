@@ -23,6 +23,9 @@ TARGETS = re.compile(
 )
 """The functions that nodes may call: operators, and arithmetic on sizes."""
 
+MAX_FORMULA = 10_000
+"""The maximum number of characters of an expression of sizes."""
+
 _SYMBOL = re.compile(r"[A-Za-z_]\w*")
 
 _ALLOWED = (
@@ -58,7 +61,7 @@ def _strings(value: Any) -> Iterable[tuple[str, str]]:
 
 def _is_formula(text: str) -> bool:
     """Whether a text is a formula of symbols, numbers and sympy's classes."""
-    if len(text) > 10_000:
+    if len(text) > MAX_FORMULA:
         return False
     try:
         tree = ast.parse(text, mode="eval")

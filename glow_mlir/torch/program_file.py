@@ -48,38 +48,76 @@ def model_of_file(path: Path) -> TracedModel:
 
 def _program(path: Path) -> ExportedProgram:
     """The program of a file; its sample inputs, a pickle, are not read."""
-    name = _checked_name(path)
-    reader: Any = package.PT2ArchiveReader(str(path))
+    try:
+        reader = _CheckedReader(path)
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ModelError(f"is not a program of torch.export: {reason_of(error)}") from error
     read = cast("Any", serialize)._bytes_to_dataclass
-    serialized = read(schema.ExportedProgram, reader.read_bytes(f"models/{name}.json"))
-    state, constants = (getattr(package, part)(reader, name) for part in ("_load_state_dict", "_load_constants"))
+    serialized = read(schema.ExportedProgram, reader.read_bytes(f"models/{reader.program}.json"))
+    state, constants = (
+        getattr(package, part)(reader, reader.program) for part in ("_load_state_dict", "_load_constants")
+    )
     with torch.no_grad():
         return serialize.ExportedProgramDeserializer(None).deserialize(serialized, state, constants, None)
 
 
-def _checked_name(path: Path) -> str:
-    """The name of the only program of an archive, after a check that nothing in it has to be unpickled."""
-    try:
+class _CheckedReader:
+    """
+    PyTorch's reader of an archive, with the texts that are checked here.
+
+    It could find other ones: it ignores the case of names, and takes the first of two equal ones.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises `ModelError` and `UnsupportedError` as `model_of_file`, and errors of damaged archives."""
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            root = names[0].split("/")[0] if names else ""
-            programs = [_stem(name) for name in names if name.startswith(f"{root}/models/") and name.endswith(".json")]
-            if len(programs) != 1:
-                raise ModelError(f"is not a program of torch.export: it has {len(programs)} graphs", file=str(path))
-            (program,) = programs
-            check_program(json.loads(archive.read(f"{root}/models/{program}.json")))
-            pickles = [name for name in names if name in [f"{root}/{item.format(program)}" for item in PICKLES]]
-            for kind in ("weights", "constants"):
-                config = f"{root}/data/{kind}/{program}_{kind}_config.json"
-                if config in names:
-                    pickles += _pickles_in(json.loads(archive.read(config)))
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ModelError(f"is not a program of torch.export: {reason_of(error)}", file=str(path)) from error
-    if pickles:
-        reason = f"it holds a pickle, which may run any code: {pickles[0]}"
-        hint = "torch.export.load(FILE) reads a file that you trust; glow_mlir.from_torch takes what it gives"
-        raise UnsupportedError(reason, file=str(path), hint=hint)
-    return program
+            self._texts = _texts(archive)
+            root = archive.namelist()[0].partition("/")[0] if self._texts else ""
+            self._names = [name.removeprefix(f"{root}/") for name in archive.namelist()]
+        programs = [name for name in self._texts if name.startswith("models/")]
+        if len(programs) != 1:
+            raise ModelError(f"is not a program of torch.export: it has {len(programs)} graphs")
+        self.program = programs[0].removeprefix("models/").removesuffix(".json")
+        """The name of the only program."""
+        self._check()
+        self.archive_file = package.PT2ArchiveReader(str(path)).archive_file
+        """The elements of tensors."""
+
+    def _check(self) -> None:
+        """Check that nothing has to be unpickled, and nothing but formulas evaluated."""
+        check_program(json.loads(self._texts[f"models/{self.program}.json"]))
+        pickles = [item.format(self.program) for item in PICKLES if item.format(self.program) in self._names]
+        for kind in ("weights", "constants"):
+            config = f"data/{kind}/{self.program}_{kind}_config.json"
+            if config in self._texts:
+                pickles += _pickles_in(json.loads(self._texts[config]))
+        if pickles:
+            reason = f"it holds a pickle, which may run any code: {pickles[0]}"
+            hint = "torch.export.load(FILE) reads a file that you trust; glow_mlir.from_torch takes what it gives"
+            raise UnsupportedError(reason, hint=hint)
+
+    def get_file_names(self) -> list[str]:
+        """The names of the entries."""
+        return self._names
+
+    def read_bytes(self, name: str) -> bytes:
+        """A text."""
+        return self._texts[name]
+
+    def read_string(self, name: str) -> str:
+        """A text."""
+        return self._texts[name].decode()
+
+
+def _texts(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The texts of an archive by their names in it; raises `ValueError` for one that would have to be inflated."""
+    found: dict[str, bytes] = {}
+    for item in archive.infolist():
+        if item.filename.endswith(".json"):
+            if item.compress_type != zipfile.ZIP_STORED:  # Else a small file may take any amount of memory.
+                raise ValueError(f"{item.filename} is compressed")
+            found[item.filename.partition("/")[2]] = archive.read(item)
+    return found
 
 
 def _pickles_in(config: Any) -> list[str]:
@@ -90,7 +128,3 @@ def _pickles_in(config: Any) -> list[str]:
         for name, item in payloads.items()
         if item.get("use_pickle") is not False or str(item.get("path_name", "")).startswith(OBJECTS)
     ]
-
-
-def _stem(name: str) -> str:
-    return name.rsplit("/", 1)[-1].removesuffix(".json")

@@ -107,6 +107,30 @@ def test_nothing_is_evaluated(tmp_path: Path) -> None:
             glow_mlir.InferenceSession(replaced(b"torch.ops.aten.linear.default", target))
 
 
+def test_what_is_read_is_what_was_checked(tmp_path: Path) -> None:
+    """Two entries of one name, up to case, of which PyTorch takes the first; and texts that would be inflated."""
+    path, twice, small = (tmp_path / f"{name}.pt2" for name in ("model", "twice", "small"))
+    module = saved(path)
+    with zipfile.ZipFile(path) as source:
+        contents = {name: source.read(name) for name in source.namelist()}
+    (program,) = [name for name in contents if name.endswith("models/model.json")]
+    hostile = contents[program].replace(b"torch.ops.aten.linear.default", b"torch.os.system")
+    with zipfile.ZipFile(twice, "w") as archive:
+        for name, data in contents.items():
+            if name == program:
+                archive.writestr(name.replace("model.json", "MODEL.JSON"), hostile)
+            archive.writestr(name, data)
+    x = torch.randn(2, 4)
+    session = glow_mlir.InferenceSession(twice)
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    np.testing.assert_allclose(found, module(x).detach(), atol=1e-6)
+    with zipfile.ZipFile(small, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    with pytest.raises(ModelError, match="is compressed"):
+        glow_mlir.InferenceSession(small)
+
+
 def test_damaged_files(tmp_path: Path) -> None:
     """One line each, with the file."""
     path = tmp_path / "model.pt2"
