@@ -20,7 +20,7 @@ from glow_mlir.torch.graph_options import GraphOptions, graph_options
 from glow_mlir.torch.graph_reports import new_graph
 from glow_mlir.torch.partition import partition
 from glow_mlir.torch.recurrent_layers import put_recurrences
-from glow_mlir.torch.safety_net import SafetyNet
+from glow_mlir.torch.safety_net import RAISED, SafetyNet
 
 # Otherwise Dynamo leaves recurrent layers to PyTorch.
 torch._dynamo.config.allow_rnn = True
@@ -54,13 +54,11 @@ def glow(
     chosen = graph_options(options, mode)
     try:
         return _traced(module, inputs, chosen)
-    except (TorchDynamoException, MemoryError):  # A message to Dynamo, which traces anew or breaks the graph.
+    except (TorchDynamoException, *RAISED):  # The first is a message to Dynamo, which traces anew or breaks the graph.
         raise
     except Exception as error:
-        net = SafetyNet(new_graph("trace", len(module.graph.nodes), ""), raises=chosen.fallback == "error")
-        if net.raises:
-            raise
-        net.catch("a graph that could not be traced", error)
+        report = new_graph("trace", len(module.graph.nodes), "")
+        SafetyNet(report, chosen.raises).catch("a graph that could not be traced", error)
         return module.forward
 
 

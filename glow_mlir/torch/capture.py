@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import Any, cast
 
 import sympy
@@ -164,7 +163,7 @@ class _Capture:
     def _number(self, number: torch.SymInt | torch.SymFloat | torch.SymBool) -> Expression:
         node = number.node
         ranges: dict[Any, Any] = node.shape_env.var_to_range if node.shape_env is not None else {}
-        for symbol in filter(attrgetter("is_integer"), node.expr.free_symbols):
+        for symbol in filter(operator.attrgetter("is_integer"), node.expr.free_symbols):
             known = ranges.get(symbol)
             least, most = (0, None) if known is None else (_bound(known.lower), _bound(known.upper))
             self._symbols[str(symbol)] = max(least or 0, 0), most

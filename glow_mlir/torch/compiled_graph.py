@@ -27,7 +27,7 @@ from glow_mlir.torch.capture import captured, source_location
 from glow_mlir.torch.derived_symbols import with_derived_symbols
 from glow_mlir.torch.functional import with_size_inputs, with_size_outputs, without_changes
 from glow_mlir.torch.graph_options import GraphOptions
-from glow_mlir.torch.graph_reports import GraphReport, new_graph
+from glow_mlir.torch.graph_reports import GraphReport, counted, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.safety_net import RAISED, Call, SafetyNet
 from glow_mlir.torch.segments import SegmentedCall
@@ -96,7 +96,7 @@ class CompiledGraph:
         first = next(filter(None, (str(source_location(node)) for node in operators)), "")
         self.report: GraphReport = new_graph(phase, len(operators), first)
         self._span = f"glow: graph {self.report.number}, {phase}"
-        self._net = SafetyNet(self.report, raises=options.fallback == "error")
+        self._net = SafetyNet(self.report, options.raises)
 
     def boxed(self) -> Call:
         """
@@ -200,5 +200,5 @@ class CompiledGraph:
 
 def _described(part: str, operators: int, location: str) -> str:
     """A graph or a part of one in a few words: `a part of 3 operators (model.py:12)`."""
-    counted = f"{part} of {operators} operator{'' if operators == 1 else 's'}"
-    return f"{counted} ({location})" if location else counted
+    found = f"{part} of {counted(operators, 'operator')}"
+    return f"{found} ({location})" if location else found

@@ -37,6 +37,11 @@ class GraphOptions:
     constants: bool = True
     """Whether weights are constants in inference; otherwise each call reads them."""
 
+    @property
+    def raises(self) -> bool:
+        """Whether a failure to compile is an error."""
+        return self.fallback == "error"
+
 
 def graph_options(given: Mapping[str, Any] | None = None, mode: str | None = None) -> GraphOptions:
     """

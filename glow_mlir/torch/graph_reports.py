@@ -11,7 +11,8 @@ from pathlib import Path
 from glow_mlir.support.dataclass import dataclass
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """A number of things in words: `1 call`, `2 calls`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -45,9 +46,9 @@ class GraphReport:
 
     def __str__(self) -> str:
         """One line, and one for each operator that PyTorch computes."""
-        what = f"graph {self.number}, {self.phase}, {_counted(self.operators, 'operator')}"
-        made = f"{_counted(self.compilations, 'compilation')} in {self.compile_seconds:.2f} s"
-        summary = f"{what}: {made}, {_counted(self.calls, 'call')}"
+        what = f"graph {self.number}, {self.phase}, {counted(self.operators, 'operator')}"
+        made = f"{counted(self.compilations, 'compilation')} in {self.compile_seconds:.2f} s"
+        summary = f"{what}: {made}, {counted(self.calls, 'call')}"
         lines = [f"{summary} ({self.location})" if self.location else summary]
         lines += [f"  compiled again: {reason}" for reason in self.reasons]
         lines += [f"  PyTorch computes {operator}: {reason}" for operator, reason in self.eager.items()]

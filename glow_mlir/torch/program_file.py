@@ -65,7 +65,7 @@ class _CheckedReader:
     """
     PyTorch's reader of an archive, with the texts that are checked here.
 
-    It could find other ones: it ignores the case of names, and takes the first of two equal ones.
+    Two readers of an archive may find different entries of one name.
     """
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import fx
 
-from glow_mlir.frontends.torch.graph_signature import COPY_INTO, binders, references, symbols_of
+from glow_mlir.frontends.torch.graph_signature import COPY_INTO, binders, read_by, references, symbols_of
 from glow_mlir.frontends.torch.traced_graph import (
     ATTRIBUTE,
     CONSTANT,
@@ -41,7 +41,7 @@ def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
     levels: dict[str, int] = {}
     for node in graph.nodes:
         is_eager = node.name in eager or node.target == COPY_INTO
-        used = {found.name for item in (*node.arguments, *node.keywords.values()) for found in references(item)}
+        used = {found.name for found in read_by(node)}
         below = [levels[name] + (levels[name] % 2 != is_eager) for name in used if name in levels]
         levels[node.name] = max([int(is_eager), *below])
     last = max(levels.values(), default=0)
@@ -81,7 +81,7 @@ class SegmentedCall:
         self._reader = SymbolReader(graph)
         self._values = graph.values
         self._binders = binders(graph)
-        bodies = {found for node in graph.nodes if node.target in BODIES for found in _read(node)}
+        bodies = {found for node in graph.nodes if node.target in BODIES for found in read_by(node)}
         self._attributes: dict[Reference, Any] = {}
         for node in graph.nodes:
             if node.target in (ATTRIBUTE, CONSTANT):
@@ -150,9 +150,9 @@ class SegmentedCall:
     ) -> Step:
         """Return a step that runs a segment as machine code."""
         own = {node.name for node in segment.nodes}
-        read = [found for node in segment.nodes for found in _read(node) if found.name not in own]
+        read = [found for node in segment.nodes for found in read_by(node) if found.name not in own]
         inputs = [item for item in dict.fromkeys(read) if self._is_tensor(item)]
-        wanted = [found for part in later for node in part.nodes for found in _read(node)]
+        wanted = [found for part in later for node in part.nodes for found in read_by(node)]
         wanted += [found for item in self._graph.outputs for found in references(item)]
         outputs = [item for item in dict.fromkeys(wanted) if item.name in own and self._is_tensor(item)]
         bound = self._bound_by(segment.nodes)
@@ -239,11 +239,6 @@ def _as_traced(value: Any, traced: TracedValue) -> Any:
     if is_fixed and value.stride() != traced.hint[1] and value.numel():
         return in_strides(value.contiguous(), *traced.hint)
     return value
-
-
-def _read(node: TracedNode) -> list[Reference]:
-    """The values that a node reads."""
-    return [found for item in (*node.arguments, *node.keywords.values()) for found in references(item)]
 
 
 def _without_view(value: TracedValue) -> TracedValue:

@@ -7,8 +7,8 @@ from glow_mlir.frontends.torch.functions import importer_of
 from glow_mlir.frontends.torch.graph_signature import (
     COPY_INTO,
     has_effects,
+    read_by,
     reads_data,
-    references,
     symbol_axes,
 )
 from glow_mlir.frontends.torch.importer import GraphImport
@@ -40,8 +40,7 @@ def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
     values = graph.values
     found: dict[str, str] = {}
     for node in graph.nodes:
-        read = [item for argument in (*node.arguments, *node.keywords.values()) for item in references(argument)]
-        for value in (*node.results, *(values[item.name][item.index] for item in read)):
+        for value in (*node.results, *(values[item.name][item.index] for item in read_by(node))):
             if isinstance(value, TracedTensor):
                 try:
                     element_named(value.dtype)

@@ -108,7 +108,7 @@ def test_nothing_is_evaluated(tmp_path: Path) -> None:
 
 
 def test_what_is_read_is_what_was_checked(tmp_path: Path) -> None:
-    """Two entries of one name, up to case, of which PyTorch takes the first; and texts that would be inflated."""
+    """Not another entry of the same name, up to case; texts that would be inflated are refused."""
     path, twice, small = (tmp_path / f"{name}.pt2" for name in ("model", "twice", "small"))
     module = saved(path)
     with zipfile.ZipFile(path) as source:

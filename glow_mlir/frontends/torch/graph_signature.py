@@ -101,6 +101,11 @@ def references(argument: Argument) -> Iterable[Reference]:
             yield from references(item)
 
 
+def read_by(node: TracedNode) -> list[Reference]:
+    """The values that a node reads."""
+    return [found for item in (*node.arguments, *node.keywords.values()) for found in references(item)]
+
+
 def used_names(graph: TracedGraph) -> set[str]:
     """The names of nodes and inputs that are used by nodes, computed outputs or sizes."""
     arguments = [item for node in graph.nodes for item in (*node.arguments, *node.keywords.values())]
